@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from specmine.daemon.controller.allocation.function_request import kind_for
@@ -18,6 +19,7 @@ from specmine.daemon.controller.state import ControllerState
 from specmine.mining.assertions.checks import Check
 from specmine.mining.off_cpu.host_causes import host_times
 from specmine.mining.regression.host_effect import host_evidence
+from specmine.model.call_path import Frame
 from specmine.model.function import Reason
 from specmine.model.host_environment import environment_from
 from specmine.model.inside.waits import pooled_waits
@@ -30,10 +32,21 @@ from .levels import Levels, level_facts, levels_of, quantiles
 from .programs import program_of
 from .statements import statements
 from .time_split import SplitCalls, class_facts, explained, on_cpu_facts, split_calls, time_facts
-from .timestamps import date_of
+from .timestamps import date_of, utc_offset_ns
 from .verdicts import verdict_of, verdict_on_cpu
 from .violation_context import context_of
 from .violations import Context, violation_entry
+
+_MOST_KNOWN = 4096
+_known: dict[tuple[str, bool], tuple[tuple[object, ...], tuple[object, ...], dict[str, Any]]] = {}
+"""What is stated of a function, by its key and ``detail``, with what it follows from: a document is made every few
+seconds, while most functions have a window each minute. ``keep`` forgets functions that are there no more."""
+
+
+def keep(functions: AbstractSet[str]) -> None:
+    """Forget what is known of all functions but these, by key."""
+    for place in [place for place in tuple(_known) if place[0] not in functions]:
+        _known.pop(place, None)  # several threads ask
 
 
 def description_of(
@@ -50,15 +63,59 @@ def description_of(
     of the windows that the state retains.
     """
     around = context_of(state) if around is None else around
+    callees = _callees(function, state)
+    basis: tuple[object, ...] = (
+        function.identity, function.phase, function.history, function.inference, function.explanation,
+        function.verification, function.violations, function.waits, function.provisional, levels, state.environment,
+        state.started,
+    )  # fmt: skip
+    marks = (utc_offset_ns(state), callees)
+    place = (function.key, detail)
+    known = _known.get(place)
+    if known is None or known[1] != marks or any(old is not new for old, new in zip(known[0], basis, strict=True)):
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        known = _known[place] = basis, marks, _stated(function, state, callees, detail, levels)
+    named = {"function": function.function.name, "program": program_of(function, state) or None}
+    return named | known[2] | _current(function, state, total, around)
+
+
+def _callees(function: FunctionState, state: ControllerState) -> frozenset[Frame]:
+    """Return the timed functions that samples found to be called, where it is known what is inside calls."""
+    if not any(one.inside for one in (*function.history.timing, *function.history.paths)):
+        return frozenset()
+    called = callees_of(function.key, state.functions)
+    return frozenset(each.function.frame for each in called if each.history.totals.timed)
+
+
+def _current(function: FunctionState, state: ControllerState, total: Total, around: Context) -> dict[str, Any]:
+    """Return the part of an entry that changes with each sample, each call and the time, and what is violated."""
+    counts, prices = function.probe.counts, state.started.prices if state.started else None
+    return {
+        "calls": estimated_calls(function.probe, state.now_ns),
+        "calls_interval": calls_interval(function.probe, state.now_ns),
+        "calls_counted": counts.calls,
+        "calls_exact": counts.calls > 0 and not counts.gaps,
+        "watched_seconds": counts.watched_ns * 1e-9,
+        "rate_per_second": function.probe.rate,
+        "utility": utility(function, state.now_ns, state.running),
+        "time_share": share(function, total),
+        "price_ns": price(prices, kind_for(function), function.function) if prices else None,
+        "spent_seconds": counts.cost_ns * 1e-9,
+        "violations": [violation_entry(one, around) for one in function.violations.all],
+    }
+
+
+def _stated(
+    function: FunctionState, state: ControllerState, callees: frozenset[Frame], detail: bool, levels: Levels | None
+) -> dict[str, Any]:
+    """Return the part of an entry that follows from the windows of a function and its state."""
     named, data = function.function, data_of(function)
     levels = levels or levels_of(function, data)
     verdict = verdict_of(function, levels.verdict)
-    counts, totals, retained = function.probe.counts, function.history.totals, function.history.longest
-    prices = state.started.prices if state.started else None
+    totals, retained = function.history.totals, function.history.longest
     bias = data.bias_ns if data else (retained[-1].bias_ns if retained else 0.0)
     entry: dict[str, Any] = {
-        "function": named.name,
-        "program": program_of(function, state) or None,
         "module": named.module,
         "in_program": named.in_program,
         "build_id": named.build_id,
@@ -70,21 +127,11 @@ def description_of(
         "reason": _reason(function.reason),
         "needed": function.reason.remedy if function.reason and function.reason.remedy else None,
         "since": date_of(state, function.phase.since_ns),
-        "calls": estimated_calls(function.probe, state.now_ns),
-        "calls_interval": calls_interval(function.probe, state.now_ns),
-        "calls_counted": counts.calls,
-        "calls_exact": counts.calls > 0 and not counts.gaps,
-        "watched_seconds": counts.watched_ns * 1e-9,
-        "rate_per_second": function.probe.rate,
         "timed": totals.timed,
         "inner": totals.inner,
         "censored": totals.censored,
         "observations": totals.observations,
-        "utility": utility(function, state.now_ns, state.running),
-        "time_share": share(function, total),
         "grade": "stepped" if named.stepped else "emulated",
-        "price_ns": price(prices, kind_for(function), named) if prices else None,
-        "spent_seconds": counts.cost_ns * 1e-9,
         "bias_seconds": bias * 1e-9,
         "uncertainty_seconds": max((one.uncertainty_ns for one in retained[-1:]), default=0.0) * 1e-9,
         "climbed_from": function.identity.climbed or None,
@@ -98,13 +145,10 @@ def description_of(
         **level_facts(levels.whole),
         "observed": quantiles(levels.observed) if levels.observed is not None else None,
         **statements(function, data, levels),
-        "violations": [violation_entry(one, around) for one in function.violations.all],
         "time": None,
         "on_cpu": _on_cpu(function, levels, data.split if data else split_calls(retained, bias), detail),
     }
     inside = known_inside(function.history)
-    called = callees_of(function.key, state.functions) if inside is not None else []
-    callees = {each.function.frame for each in called if each.history.totals.timed}
     entry["spread"] = spread_facts(inside, bias, callees)
     waits = pooled_waits(function.waits)
     entry["waits"] = waits_facts(waits, date_of(state, waits.end_ns) if waits is not None else None)

@@ -14,6 +14,7 @@ from specmine.daemon.controller.state import ControllerState
 
 from .detectable import keep as keep_detectable
 from .function import description_of
+from .function import keep as keep_functions
 from .json_text import json_text
 from .levels import Levels
 from .levels import keep as keep_levels
@@ -48,6 +49,7 @@ def specification(
         add to them.
     """
     keep_levels(state.functions.keys())
+    keep_functions(state.functions.keys())
     keep_detectable(state.functions.keys())
     total = total_of(state.functions.values(), state.elsewhere)
     around = context_of(state)

@@ -9,6 +9,7 @@ import pytest
 
 from specmine.daemon.config.settings import Settings
 from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.documents import function as functions
 from specmine.daemon.documents.specification import SCHEMA, dumps, specification
 from specmine.daemon.loop import Step, run
 from specmine.daemon.worker.process import InlineWorker
@@ -168,3 +169,24 @@ def test_the_text_is_canonical(states: list[ControllerState]) -> None:
         histogram = more.pop("histogram")
         assert sum(calls for _, calls in histogram) == plain["timed"]
         assert more == plain
+
+
+def test_what_is_kept_from_the_last_document_is_what_would_be_computed_anew(states: list[ControllerState]) -> None:
+    """Statements follow from windows; calls, shares and prices from the present state."""
+    for state in states[:: max(1, len(states) // 40)]:
+        for detail in (False, True):
+            kept = specification(state, detail=detail)
+            functions.keep(set())
+            assert kept == specification(state, detail=detail)
+    half, last = (
+        [each["calls"] for each in specification(state)["functions"]]
+        for state in (states[len(states) // 2], states[-1])
+    )
+    assert half != last
+
+
+def test_of_functions_that_are_gone_nothing_is_kept(states: list[ControllerState]) -> None:
+    """They hold windows."""
+    specification(states[-1])
+    functions.keep({next(iter(states[-1].functions))})
+    assert len({key for key, _ in functions._known}) == 1
