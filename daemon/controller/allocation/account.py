@@ -13,6 +13,8 @@ from specmine.model.batch import Batch, Spent
 
 SMOOTHED_NS = 3 * SECOND
 """Over this time the CPU time of the programs is averaged."""
+USUAL_NS = 900 * SECOND
+"""Over this time what they usually take is."""
 MEMORY_NS = 5 * SECOND
 """The account holds what is earned in this time at most; an idle daemon does not save up."""
 
@@ -29,6 +31,8 @@ class BudgetAccount:
     """Since the start."""
     cpu_rate: float = 0.0
     """CPU time of the programs, ns per second."""
+    usual_cpu_rate: float = 0.0
+    """The same over the last quarter of an hour, or since the start."""
     spent: Spent = field(default_factory=Spent)
     began_ns: int = 0
     now_ns: int = 0
@@ -43,6 +47,8 @@ def with_batch(account: BudgetAccount, batch: Batch, settings: Settings) -> Budg
     age = batch.now_ns - account.began_ns
     fade = min(1.0, passed / max(1, min(SMOOTHED_NS, age)))
     cpu_rate = account.cpu_rate + fade * ((cpu * SECOND / passed if passed else 0.0) - account.cpu_rate)
+    slowly = min(1.0, passed / max(1, min(USUAL_NS, age)))
+    usual_cpu_rate = account.usual_cpu_rate + slowly * (cpu_rate - account.usual_cpu_rate)
     rate = max(settings.overhead * cpu_rate, float(settings.floor_ns))
     earned = rate * passed / SECOND
     balance = min(account.balance_ns + earned - took, rate * MEMORY_NS / SECOND)
@@ -51,6 +57,7 @@ def with_batch(account: BudgetAccount, batch: Batch, settings: Settings) -> Budg
         balance_ns=balance,
         earned_ns=account.earned_ns + earned,
         cpu_rate=cpu_rate,
+        usual_cpu_rate=usual_cpu_rate,
         spent=batch.spent,
         began_ns=account.began_ns,
         now_ns=batch.now_ns,

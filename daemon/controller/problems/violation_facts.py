@@ -25,6 +25,8 @@ from .call_edges import callees_of
 
 NEAR_NS = 300 * SECOND
 """What started so long before a change may have to do with it."""
+BUSY, BUSIER = 0.6, 1.5
+"""Programs that take so much of all CPUs, and so many times what they usually take, wait for themselves."""
 AFTER_NS = 30 * SECOND
 """The moment of a change may be told too early by so much."""
 
@@ -106,7 +108,17 @@ def facts_of(
         waits=wait_growth(usual, now, followed_since(violation, function)),
         inside=callee_growth(_before(function), _since(function)),
         limit=f"a CPU limit of {100 * quota / period:.0f} % of a CPU" if quota and period else "",
+        busy=_busy(state),
     )
+
+
+def _busy(state: ControllerState) -> str:
+    """Return how many CPUs the watched programs keep busy, if these are most of the host's and more than usual."""
+    now, usual = state.account.cpu_rate / SECOND, state.account.usual_cpu_rate / SECOND
+    cpus = int(state.started.host.get("cpus", "0")) if state.started else 0
+    if not cpus or now < BUSY * cpus or now < BUSIER * usual:
+        return ""
+    return f"the watched programs keep {now:.1f} of {cpus} CPUs busy, usually {usual:.1f}"
 
 
 def _code_against(

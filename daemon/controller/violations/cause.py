@@ -2,8 +2,8 @@
 
 The first rule that fits decides: the host, if calls wait for a CPU or if most functions are slower at once; a callee
 that has most of the difference; waiting; changed machine code; the load. What did not change is evidence too. Two facts
-are vetoes: unchanged machine code is never put down to code, and time spent waiting for a CPU is the host's. Calls
-that work several times as long are not the host's: they wait for CPUs that they themselves keep busy.
+are vetoes: unchanged machine code is never put down to code, and time spent waiting for a CPU is the host's. Waits
+for CPUs that the watched programs keep busy themselves are not, nor are those of calls that work several times as long.
 """
 
 from __future__ import annotations
@@ -11,7 +11,16 @@ from __future__ import annotations
 from specmine.model.text import listed, share, title
 from specmine.model.violation import Cause, CauseKind, Direction, Evidence, Growth
 
-from .evidence import CALLEE, MOSTLY, callee_evidence, code_evidence, host_evidence, load_evidence, wait_evidence
+from .evidence import (
+    CALLEE,
+    MOSTLY,
+    callee_evidence,
+    code_evidence,
+    host_evidence,
+    is_crowded,
+    load_evidence,
+    wait_evidence,
+)
 from .facts import Facts
 from .time_difference import parts_of, running_of
 
@@ -32,7 +41,7 @@ def cause_of(facts: Facts) -> Cause:
         CauseKind.CALLEE: callee_evidence(facts),
         CauseKind.WAIT: wait_evidence(facts, parts),
         CauseKind.CODE: code_evidence(facts),
-        CauseKind.LOAD: load_evidence(facts),
+        CauseKind.LOAD: load_evidence(facts, parts),
     }
     kind, proven, text = _verdict(facts, parts, evidence)
     known = {name: one for name, one in evidence.items() if one is not None}
@@ -59,11 +68,12 @@ def _verdict(  # noqa: PLR0911  one for each rule
     running, waiting, blocked = parts or (0.0, 0.0, 0.0)
     work = running_of(facts)
     outgrown = work is not None and work[1] >= OUTGROWN
-    if waiting >= MOSTLY and not outgrown:
+    crowded = is_crowded(facts, parts)
+    if waiting >= MOSTLY and not outgrown and not crowded:
         limit = f"; {facts.limit}" if facts.limit else ""
         text = f"{share(waiting)} of the difference is time in which its calls wait for a CPU{limit}."
         return CauseKind.HOST, waiting >= NEARLY_ALL, text
-    if facts.common:
+    if facts.common and not crowded:
         return CauseKind.HOST, False, "Most functions that are watched on this host changed at the same time."
     callee = facts.callee
     if callee is not None and (callee.part is None or callee.part >= CALLEE):
@@ -75,6 +85,9 @@ def _verdict(  # noqa: PLR0911  one for each rule
         return CauseKind.WAIT, blocked >= NEARLY_ALL, text
     if facts.new_build and (facts.code != "same" or facts.changed_callees):
         return CauseKind.CODE, *_of_code(facts, running if parts else None, evidence)
+    if crowded and not outgrown:
+        text = f"{share(waiting)} of the difference is time in which its calls wait for a CPU: {facts.busy}."
+        return CauseKind.LOAD, False, text
     off = waiting + blocked
     if _is_changed(evidence[CauseKind.LOAD]) and not (off >= MOSTLY and _is_rarer(facts)):
         return CauseKind.LOAD, False, f"{_told(evidence[CauseKind.LOAD])}; its machine code is the same."

@@ -81,8 +81,8 @@ def code_evidence(facts: Facts) -> Evidence:
     return Evidence(kind=CauseKind.CODE, changed=True, text=f"build {build} is new; its machine code was not compared")
 
 
-def load_evidence(facts: Facts) -> Evidence | None:
-    """Tell whether calls come as often as usual, and over the same paths; None: neither is known."""
+def load_evidence(facts: Facts, parts: tuple[float, float, float] | None) -> Evidence | None:
+    """Tell whether calls come as often as usual, over the same paths, and wait for each other; None: nothing is known."""
     said, changed = [], False
     before, after = facts.usual.rate, facts.now.rate
     if before is not None and after is not None:
@@ -94,4 +94,12 @@ def load_evidence(facts: Facts) -> Evidence | None:
         other = facts.mix >= LEAST_MIX
         changed |= other
         said.append(f"call paths have {'another mix' if other else 'the same mix'}")
+    if is_crowded(facts, parts):
+        changed = True
+        said.append(facts.busy)
     return Evidence(kind=CauseKind.LOAD, changed=changed, text="; ".join(said)) if said else None
+
+
+def is_crowded(facts: Facts, parts: tuple[float, float, float] | None) -> bool:
+    """Tell whether calls wait for CPUs that the watched programs keep busy themselves."""
+    return parts is not None and parts[1] >= MOSTLY and bool(facts.busy)

@@ -51,3 +51,5 @@ class Facts:
     """The callee that has most of it, by what was timed in its calls."""
     limit: str = ""
     """The CPU limit of the host, in words; '' without one."""
+    busy: str = ""
+    """How many CPUs the watched programs keep busy themselves, in words; '' if that is not much, or as usual."""

@@ -168,3 +168,17 @@ def test_the_account_never_holds_more_than_was_earned(turns: list[tuple[int, flo
         assert account.balance_ns + inside <= account.earned_ns * (1 + 1e-9) + 1
         assert account.earned_ns >= SHORT.floor_ns * now / SECOND * (1 - 1e-9)
         assert 0 < spendable(account) <= 1.5 * account.rate
+
+
+def test_what_programs_usually_take_follows_slowly() -> None:
+    """Half a minute of four times as much moves it by a few percent; the mean of the last seconds is there at once."""
+    account, cpu_ns, now_ns = BudgetAccount(), 0, 0
+    for second in range(930):
+        now_ns += SECOND
+        cpu_ns += round((0.4 if second < 900 else 1.6) * SECOND)
+        batch = Batch(now_ns=now_ns, spent=Spent(program_cpu_ns=cpu_ns))
+        account = with_batch(account, batch, Settings())
+        if second == 899:
+            assert account.usual_cpu_rate == pytest.approx(0.4 * SECOND, rel=0.01)
+    assert account.cpu_rate == pytest.approx(1.6 * SECOND, rel=0.01)
+    assert account.usual_cpu_rate == pytest.approx(0.44 * SECOND, rel=0.05)

@@ -191,6 +191,21 @@ def test_a_median_between_fast_and_slow_calls_does_not_hide_the_work() -> None:
     assert cause.kind is CauseKind.LOAD and "work longer" in cause.text
 
 
+def test_waits_for_cpus_that_the_programs_keep_busy_themselves_are_load() -> None:
+    """The same waits are the host's where others have the CPUs; a callee, or changed code, comes before the load."""
+    before, now = saturating(1.0, 0.05), saturating(1.0, 20.0)
+    facts = Facts(direction=Direction.SLOWER, usual=before, now=now, common=True)
+    assert cause_of(facts).kind is CauseKind.HOST
+    busy = replace(facts, busy="the watched programs keep 1.9 of 2 CPUs busy, usually 0.3")
+    cause = cause_of(busy)
+    assert cause.kind is CauseKind.LOAD and "wait for a CPU: the watched programs keep 1.9 of 2" in cause.text
+    assert cause.evidence[0].kind is CauseKind.LOAD and cause.evidence[0].changed
+    assert cause_of(replace(busy, callee=Callee(key="c", name="c", part=0.8))).kind is CauseKind.CALLEE
+    assert cause_of(replace(busy, new_build="b2e", code="changed")).kind is CauseKind.CODE
+    works = cause_of(replace(busy, now=saturating(1.5, 0.05), common=False))
+    assert "CPUs busy" not in works.text and not any("CPUs busy" in one.text for one in works.evidence)
+
+
 def saturating(work: float, waiting: float) -> Usual:
     """Return sums over 1,000 calls that take so many times 300 us of a CPU, and wait for one for as many."""
     ran = [300e3 * work * (0.9 + 0.0002 * place) for place in range(1000)]
