@@ -137,7 +137,7 @@ def test_windows_of_few_calls_are_looked_at_together() -> None:
 
 def life_of_small_windows(calls: int, apart_ns: int) -> FunctionViolations:
     """Return what is known after a function was slower in whole windows and then as usual in small ones."""
-    drawn, windows = np.random.default_rng(5), []
+    drawn, windows = np.random.default_rng(5), list[Observation]()
     around, violations = Watching(function="f", build_id="b", asserted=Asserted()), FunctionViolations()
     for number in range(60):
         whole, slow = number < 24, 12 <= number < 24
