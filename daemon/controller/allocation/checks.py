@@ -27,8 +27,8 @@ OVERDUE_NS = 5 * SECOND
 """A check that is due for so long borrows its window, up to what is kept for checks in that time."""
 CLOSING_WINDOWS = 10
 """While a violation is open, so many windows come in the time that it must hold again for, ..."""
-OPEN_SHARE = 0.25
-"""... within this share of the budget."""
+OPEN_SHARE = 1 / 3
+"""... or as many as this share of the budget pays for, of as few calls as are judged."""
 WATCH_EVERY_NS = 10 * SECOND
 """Windows of finished functions come this often where what is kept for them, or left, allows it."""
 RARELY_NS = 20 * SECOND
@@ -81,19 +81,22 @@ def with_open(functions: Iterable[FunctionState], so_far: Plan, means: Means, se
 
     Neither debts nor the CPU time of our own keep them waiting: their windows are few, and small.
     """
-    watches, spent, cash = dict(so_far.watches), 0.0, so_far.cash
-    every_ns = max(URGENT_NS, settings.recover_after_ns // CLOSING_WINDOWS)
+    watches, spent, cash, loan = dict(so_far.watches), 0.0, so_far.cash, means.savable
+    settings = replace(settings, check_calls=min(CHECK_CALLS, settings.window_calls), pace=1.0)
     violated = [one for one in functions if one.violations.standing and one.key not in watches]
+    round_ns = sum(window_cost(one, means, settings) for one in violated) * SECOND / max(1.0, OPEN_SHARE * means.income)
+    every_ns = max(URGENT_NS, settings.recover_after_ns // CLOSING_WINDOWS, round_ns)
     for function in sorted(violated, key=lambda one: (_seen_ns(one), one.key)):
         if means.now_ns - _seen_ns(function) < every_ns or len(watches) >= means.slots:
             break
         grant = min(full_cost(function, means), window_cost(function, means, settings) * SECOND / every_ns)
         watch = request(function, grant, means, settings)
-        cost = 0.0 if watch is None else predicted(function, watch, means, settings)
-        if watch is not None and spent + cost <= OPEN_SHARE * means.income:
+        first = 0.0 if watch is None else first_cost(function, watch, means, settings)
+        if watch is not None and (loan == means.savable or first <= loan):
             watches[function.key] = watch
-            spent += cost
-            cash -= first_cost(function, watch, means, settings)
+            spent += predicted(function, watch, means, settings)
+            cash -= first
+            loan -= first
     return replace(so_far, watches=watches, left=so_far.left - spent, cash=cash)
 
 

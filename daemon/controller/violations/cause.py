@@ -91,7 +91,8 @@ def _verdict(  # noqa: PLR0911  one for each rule
     off = waiting + blocked
     if _is_changed(evidence[CauseKind.LOAD]) and not (off >= MOSTLY and _is_rarer(facts)):
         return CauseKind.LOAD, False, f"{_told(evidence[CauseKind.LOAD])}; its machine code is the same."
-    works = outgrown or (work is not None and work[0] >= WORK and work[1] >= MUCH_WORK)
+    works = work is not None and work[0] >= WORK and work[1] >= MUCH_WORK
+    works |= outgrown and waiting >= MOSTLY
     if parts is not None and (running >= MOSTLY or works):
         longer = "less" if facts.direction is Direction.FASTER else "longer"
         busy = _is_changed(evidence[CauseKind.HOST])  # by this very work

@@ -82,7 +82,7 @@ def code_evidence(facts: Facts) -> Evidence:
 
 
 def load_evidence(facts: Facts, parts: tuple[float, float, float] | None) -> Evidence | None:
-    """Tell whether calls come as often as usual, over the same paths, and wait for each other; None: nothing is known."""
+    """Tell whether calls come as often as usual, over the same paths, and crowd each other; None: nothing is known."""
     said, changed = [], False
     before, after = facts.usual.rate, facts.now.rate
     if before is not None and after is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from specmine.daemon.config.settings import Settings
 from specmine.daemon.controller.allocation.function_request import predicted
 from specmine.daemon.controller.allocation.means import Means
@@ -16,7 +18,7 @@ from specmine.daemon.controller.hotness import total_of
 from specmine.daemon.controller.inference import InferenceState
 from specmine.daemon.controller.phase import Phase, State
 from specmine.daemon.controller.profile import Profile
-from specmine.daemon.controller.violations.function_violations import FunctionViolations
+from specmine.daemon.controller.violations.function_violations import FunctionViolations, OpenViolation
 from specmine.mining.assertions.checks import Verification
 from specmine.mining.borders.inference import Inference
 from specmine.mining.detection.alarm import Alarm, Stream
@@ -25,7 +27,7 @@ from specmine.model.batch import Lifetime, Prices
 from specmine.model.function import Function
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation
-from specmine.model.violation import Direction, What
+from specmine.model.violation import Direction, Violation, What
 from tests.support.simulated import SECOND
 
 FUNCTION = Function(build_id="b", offset=1, name="f", module="m", in_program=True)
@@ -372,6 +374,42 @@ def test_an_overdue_check_does_not_wait_until_others_have_paid_their_debts() -> 
     assert FUNCTION.key in overdue.watches and overdue.cash < debt.cash
     many = {one.key: one for one in (checked(500, offset) for offset in range(1, 200))}
     assert plan(many, debt, Settings()).cash >= debt.cash - Settings().verification * debt.budget * 5
+
+
+def violated(offset: int, seen_s: float) -> FunctionState:
+    """Return a function with an open violation whose newest window ended so long ago."""
+    one = seen(replace(learned(), identity=Identity(function=replace(FUNCTION, offset=offset))), seen_s)
+    one = replace(one, verification=Verification(checked_ns=NOW_NS - SECOND))
+    violation = Violation(
+        function=one.key, what=What.LEVEL, direction=Direction.SLOWER, factor=3.0, factor_low=2.5, factor_high=3.5,
+        since_ns=NOW_NS - 60 * SECOND, found_ns=NOW_NS - 30 * SECOND,
+    )  # fmt: skip
+    standing = (OpenViolation(violation=violation),)
+    return replace(one, violations=replace(one.violations, standing=standing))
+
+
+@pytest.mark.parametrize("recover_s", [30, 300])
+def test_a_function_with_an_open_violation_is_observed_ten_times_in_recover_after(recover_s: int) -> None:
+    """Neither debts nor our own CPU time keep it waiting; before its window is due it gets none."""
+    settings = replace(Settings(), recover_after_ns=recover_s * SECOND)
+    every_s = max(5.0, recover_s / 10)
+    poor = replace(MEANS, cash=-1e5, pressure=1.0)
+    due, early = violated(1, every_s + 1), violated(1, every_s - 1)
+    assert due.key in plan({due.key: due}, poor, settings).watches
+    assert early.key not in plan({early.key: early}, poor, settings).watches
+
+
+def test_many_open_violations_share_a_third_of_the_budget() -> None:
+    """Their windows come less often then, and few of them at once."""
+    many = {one.key: one for one in (violated(offset, 7.0) for offset in range(1, 41))}
+    poor = replace(MEANS, cash=-1e5, pressure=1.0)
+    assert not plan(many, poor, Settings()).watches
+    later = {one.key: one for one in (violated(offset, 400.0) for offset in range(1, 41))}
+    made = plan(later, poor, Settings())
+    assert made.watches
+    assert poor.cash - made.cash <= 2 * poor.savable
+    spent = sum(predicted(later[key], watch, poor, Settings()) for key, watch in made.watches.items())
+    assert spent <= 0.5 * poor.income
 
 
 def test_a_wait_for_work_gets_no_more_than_its_checks() -> None:
