@@ -33,7 +33,8 @@ from .yardstick import LEAST_CALLS, LEAST_WINDOWS, Yardstick, begun, settled_by,
 from .yardstick_comparison import change_of, level_change
 
 SHORTEST_NS = SECOND
-"""Shorter windows are looked at together: a disturbance may last for several of them."""
+"""Shorter windows are looked at together: a disturbance may last for several of them. Not while a violation is open:
+they are far apart then, and two of them would be one of before and one of after its end."""
 TOGETHER_NS = 120 * SECOND
 """So are windows of too few calls to be looked at alone, for so long at most."""
 REFRESHED_NS = 10 * SECOND
@@ -80,7 +81,8 @@ def watched(before: FunctionViolations, observation: Observation, around: Watchi
     """Return the violations of a function after one more window."""
     pending = _pending(before.pending, observation)
     observation = pooled(pending) if len(pending) > 1 else observation
-    if observation.end_ns - observation.start_ns < SHORTEST_NS or observation.timed < LEAST_CALLS:
+    short = observation.end_ns - observation.start_ns < SHORTEST_NS and not before.standing
+    if short or observation.timed < LEAST_CALLS:
         return replace(before, pending=pending)
     before = replace(before, pending=())
     violations = _without_old(before, observation, around)

@@ -135,10 +135,19 @@ def test_windows_of_few_calls_are_looked_at_together() -> None:
     assert life_of_small_windows(40, 100 * SECOND).open
 
 
-def life_of_small_windows(calls: int, apart_ns: int) -> FunctionViolations:
+def test_short_windows_of_an_open_violation_are_looked_at_one_by_one() -> None:
+    """Twenty seconds apart, two together would hold calls of before and after its end: four tell that it is over."""
+    (closed,) = life_of_small_windows(110, 20 * SECOND, lasting_ns=SECOND // 2, recover_after_ns=30 * SECOND).closed
+    assert closed.closed_ns is not None and closed.closed_ns <= (24 * 10 + 3 * 20) * SECOND
+
+
+def life_of_small_windows(
+    calls: int, apart_ns: int, *, lasting_ns: int = 2 * SECOND, recover_after_ns: int = 300 * SECOND
+) -> FunctionViolations:
     """Return what is known after a function was slower in whole windows and then as usual in small ones."""
     drawn, windows = np.random.default_rng(5), list[Observation]()
-    around, violations = Watching(function="f", build_id="b", asserted=Asserted()), FunctionViolations()
+    around = Watching(function="f", build_id="b", asserted=Asserted(), recover_after_ns=recover_after_ns)
+    violations = FunctionViolations()
     for number in range(60):
         whole, slow = number < 24, 12 <= number < 24
         last_ns = windows[-1].end_ns if windows else 0
@@ -149,7 +158,7 @@ def life_of_small_windows(calls: int, apart_ns: int) -> FunctionViolations:
                 function="f",
                 lifetime="a",
                 kind=Kind.TIME,
-                start_ns=end_ns - 2 * SECOND,
+                start_ns=end_ns - (2 * SECOND if whole else lasting_ns),
                 end_ns=end_ns,
                 histogram=Histogram.from_durations(durations),
                 calls=len(durations),
