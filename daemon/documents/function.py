@@ -38,9 +38,11 @@ from .violation_context import context_of
 from .violations import Context, violation_entry
 
 _MOST_KNOWN = 4096
-_known: dict[tuple[str, bool], tuple[tuple[object, ...], tuple[object, ...], dict[str, Any]]] = {}
+_Basis = tuple[object, ...]
+_known: dict[tuple[str, bool], tuple[_Basis, _Basis, dict[str, Any]]] = {}
 """What is stated of a function, by its key and ``detail``, with what it follows from: a document is made every few
-seconds, while most functions have a window each minute. ``keep`` forgets functions that are there no more."""
+seconds, while most functions have a window each minute. ``keep`` forgets functions that are there no more. What is out
+of date goes as soon as one of both is made anew, since it holds windows."""
 
 
 def keep(functions: AbstractSet[str]) -> None:
@@ -64,20 +66,32 @@ def description_of(
     """
     around = context_of(state) if around is None else around
     callees = _callees(function, state)
-    basis: tuple[object, ...] = (
+    basis: _Basis = (
         function.identity, function.phase, function.history, function.inference, function.explanation,
         function.verification, function.violations, function.waits, function.provisional, levels, state.environment,
         state.started,
     )  # fmt: skip
     marks = (utc_offset_ns(state), callees)
-    place = (function.key, detail)
-    known = _known.get(place)
-    if known is None or known[1] != marks or any(old is not new for old, new in zip(known[0], basis, strict=True)):
+    known = _looked_up((function.key, detail), basis, marks)
+    if known is None:
+        _looked_up((function.key, not detail), basis, marks)
         if len(_known) >= _MOST_KNOWN:
             _known.clear()
-        known = _known[place] = basis, marks, _stated(function, state, callees, detail, levels)
+        known = _stated(function, state, callees, detail, levels)
+        _known[function.key, detail] = basis, marks, known
     named = {"function": function.function.name, "program": program_of(function, state) or None}
-    return named | known[2] | _current(function, state, total, around)
+    return named | known | _current(function, state, total, around)
+
+
+def _looked_up(place: tuple[str, bool], basis: _Basis, marks: _Basis) -> dict[str, Any] | None:
+    """Return what is known if it follows from the same objects; forget it if it does not."""
+    known = _known.get(place)
+    if known is None:
+        return None
+    if known[1] == marks and all(old is new for old, new in zip(known[0], basis, strict=True)):
+        return known[2]
+    _known.pop(place, None)  # several threads ask
+    return None
 
 
 def _callees(function: FunctionState, state: ControllerState) -> frozenset[Frame]:

@@ -185,6 +185,17 @@ def test_what_is_kept_from_the_last_document_is_what_would_be_computed_anew(stat
     assert half != last
 
 
+def test_what_is_out_of_date_is_not_kept(states: list[ControllerState]) -> None:
+    """A document without details, made once, would else hold the windows of its time for ever."""
+    functions.keep(set())
+    specification(states[len(states) // 2])
+    specification(states[-1], detail=True)
+    old = {key for key, _ in functions._known if (key, False) in functions._known}
+    now = states[-1].functions
+    assert all(now[key].history is states[len(states) // 2].functions[key].history for key in old)
+    assert len(old) < len(now)
+
+
 def test_of_functions_that_are_gone_nothing_is_kept(states: list[ControllerState]) -> None:
     """They hold windows."""
     specification(states[-1])
