@@ -108,6 +108,9 @@ def _verdict(  # noqa: PLR0911  one for each rule
     if off >= MOSTLY:
         each = f"{share(waiting)} of the difference is waiting for a CPU, and {share(blocked)} is being blocked"
         return CauseKind.UNKNOWN, False, f"{each}: neither explains it alone."
+    if parts is not None and max(parts) > 0:
+        each = f"{share(running)} of the difference is time on CPU, {share(waiting)} waiting for a CPU"
+        return CauseKind.UNKNOWN, False, f"{each}, {share(blocked)} being blocked: none of these explains it alone."
     return CauseKind.UNKNOWN, False, "None of what is measured explains it."
 
 

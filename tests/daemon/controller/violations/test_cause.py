@@ -230,3 +230,10 @@ def test_who_works_many_times_as_long_waits_for_cpus_that_it_keeps_busy_itself()
     assert cause.kind is CauseKind.UNKNOWN and "being blocked" in cause.text  # most of it is no work
     new = Facts(direction=Direction.SLOWER, usual=before, now=saturating(9.0, 20.0), new_build="b2e", code="changed")
     assert cause_of(new).kind is CauseKind.CODE
+
+
+def test_what_no_rule_explains_is_told_by_its_parts() -> None:
+    """A third each: the reader sees where the time went."""
+    cause = cause_of(Facts(direction=Direction.SLOWER, usual=usual(100.0), now=usual(200.0, 100.0, 100.0)))
+    assert cause.kind is CauseKind.UNKNOWN
+    assert cause.text.startswith("33 % of the difference is time on CPU, 33 % waiting for a CPU, 33 % being blocked")
