@@ -27,6 +27,7 @@ from specmine.daemon.config.tree import StoreSettings
 from specmine.daemon.controller.decide import decide
 from specmine.daemon.controller.events import Event, Mine, Mined
 from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.documents import detectable, function, levels
 from specmine.daemon.documents.status import DaemonFacts, status_of
 from specmine.daemon.loop import Step
 from specmine.daemon.metrics.collector import SnapshotCollector, scraping
@@ -86,6 +87,7 @@ class Workshop:
         how = OUTPUTS[name]
         for each in how.needs:
             self.prepared(each)
+        forget()
         if how.accept:
             return Output(text=self.scraped(how.daemon, how.accept))
         made = self.asked(how.daemon, *how.arguments) if how.daemon else self.command(*how.arguments)
@@ -146,6 +148,7 @@ class Workshop:
 
     def _put(self, name: str, recording: str) -> Replayed:
         """Take a recording into a store."""
+        forget()
         with chdir(self.folder):
             storing = StoreSettings(merge_after_ns=FOREVER_NS, merge_again_after_ns=FOREVER_NS)
             store_recorder = StoreRecorder(f"{name}.db", storing, _fail, set_aside=False)
@@ -171,6 +174,12 @@ class Workshop:
             changes=changes.changes,
         )
         return Replayed(state=state, daemon=daemon, changes=changes)
+
+
+def forget() -> None:
+    """Forget what documents keep: levels are those of the moment when they were first asked for, by whatever test."""
+    for documents in (detectable, function, levels):
+        documents.keep(frozenset())
 
 
 def steps(path: Path) -> Iterator[Step]:
