@@ -24,7 +24,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from bench.faults.programs import nginx, postgres, redis, shop
+from bench.faults.programs import apache, mariadb, nginx, postgres, redis, shop
 from bench.faults.programs.fault import Service
 from bench.lib import server_load
 from bench.lib.bytecode import compiled
@@ -41,6 +41,8 @@ BOUNDED: dict[str, Callable[[Path], AbstractContextManager[Service]]] = {
     "redis-server": redis.served,
     "postgres": postgres.served,
     "nginx": nginx.served,
+    "apache2": apache.served,
+    "mariadbd": mariadb.served,
     "shop": shop.served,
 }
 USUAL = ("redis-server", "postgres", "nginx")

@@ -21,8 +21,9 @@ IDLE_WAITS = frozenset(
         "accept", "accept4", "clock_nanosleep", "epoll_pwait", "epoll_pwait2", "epoll_wait", "io_getevents", "kevent",
         "nanosleep", "pause", "poll", "ppoll", "pselect", "pthread_cond_clockwait", "pthread_cond_timedwait",
         "pthread_cond_wait", "select", "sem_clockwait", "sem_timedwait", "sem_wait", "sigsuspend", "sigtimedwait",
-        "sigwait", "sigwaitinfo", "sleep", "usleep", "__clock_nanosleep", "__futex_abstimed_wait_cancelable64",
-        "__futex_abstimed_wait_common", "__futex_abstimed_wait_common64", "__nanosleep",
+        "sigwait", "sigwaitinfo", "sleep", "usleep", "__clock_nanosleep", "__futex_abstimed_wait64",
+        "__futex_abstimed_wait_cancelable64", "__futex_abstimed_wait_common", "__futex_abstimed_wait_common64",
+        "__nanosleep",
     }
 )  # fmt: skip
 """Functions of the C library that wait for work or for time to pass."""

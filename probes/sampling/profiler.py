@@ -27,7 +27,7 @@ SUM_NS = 500_000_000
 PATIENCE_NS = 3_000_000_000
 """A sum whose names are still outstanding after so long is told without them."""
 WAITS = 20
-"""Waits followed in a second: a stack walk costs more than a timed call."""
+"""Waits followed in a second on average: a stack walk costs more than a timed call."""
 _FIRST_WAITS, _FIRST_SUMS = 50, 4
 """Waits followed in each of the first sums."""
 _QUIET = 0.125
@@ -92,8 +92,10 @@ class Profiler:
         """Sample at this rate per busy CPU, for so much a sample, and follow so many waits a second; 0 stops."""
         if hertz == self._hertz:
             return
+        if self._clock:
+            self._end_sum(now_ns)
         self.stop()
-        self._hertz, self._sample_ns, self._most_waits, self._turn = hertz, sample_ns, waits, 0
+        self._hertz, self._sample_ns, self._most_waits = hertz, sample_ns, waits
         if hertz:
             self._samples.drain()
             self.begin(now_ns)
@@ -144,7 +146,8 @@ class Profiler:
     def poll(self, now_ns: int) -> tuple[HotSample, ...]:
         """Return the hot_samples whose names are known by now; of ``NO_FUNCTION`` those of code made at run time."""
         if self._hertz and now_ns >= self._due_ns:
-            self._close_sum(now_ns)
+            self._end_sum(now_ns)
+            self._begin_sum(now_ns)
         told: tuple[HotSample, ...] = ()
         while self._open:
             since, keys, values = self._open[0]
@@ -155,20 +158,21 @@ class Profiler:
             told += sums
         return told
 
-    def _close_sum(self, now_ns: int) -> None:
+    def _end_sum(self, now_ns: int) -> None:
         keys, values = self._samples.drain()
         waiting = keys["waiting"] == 1
         samples, seen = int(values["count"][~waiting].sum()), int(values["count"][waiting].sum())
         self.sampled += samples + round(seen / self._every)
         if self._follows:
             keys, values = self._with_open(keys, values, now_ns)
-            # each wait that is followed costs a stack walk: follow so few that it stays cheap
             self._sums += 1
-            usual = max(1, round(self._most_waits * SUM_NS * 1e-9))
-            followed = _FIRST_WAITS if self._sums < _FIRST_SUMS else usual
-            self._every = max(1, round(seen / followed))
             self._one_in = self._affordable(samples)
-        self._begin_sum(now_ns)
+            # each wait that is followed costs a stack walk: follow so few that it stays cheap
+            usual = min(_FIRST_WAITS, max(1, round(self._most_waits * SUM_NS * 1e-9 * self._one_in)))
+            followed = _FIRST_WAITS if self._sums < _FIRST_SUMS else usual
+            # few waits stand for hundreds each, so there may be none by chance; of each two passes one begins a wait
+            passed = SWITCHES_A_TIMED * (int(self._switches[0]["own"]) - int(self._before["own"]))
+            self._every = max(1, round(max(seen, passed / 2) / followed))
         if len(keys):
             self._open.append((now_ns, keys, values))
 
@@ -266,13 +270,17 @@ class Wrappers:
         self._wrappers: dict[str, tuple[str, ...]] = {}
 
     def with_wrappers(self, hot_samples: tuple[HotSample, ...]) -> tuple[HotSample, ...]:
-        """Return the hot_samples, and for each function that is innermost somewhere the same for its wrappers."""
+        """Return the hot_samples, and for each function that is innermost somewhere the same for its wrappers.
+
+        Whether anybody calls these is not known, and they have no time of their own: they come after what is.
+        """
         more = []
         for one in hot_samples:
             if one.on_cpu_ns + one.off_cpu_ns:
                 if one.function not in self._wrappers:
                     self._ask(one.function)
-                more += [replace(one, function=key) for key in self._wrappers[one.function]]
+                around = replace(one, on_cpu_ns=0.0, off_cpu_ns=0.0, cpu_samples=0)
+                more += [replace(around, function=key) for key in self._wrappers[one.function]]
         return (*hot_samples, *more)
 
     def forget(self, functions: Collection[str]) -> None:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from specmine.model.batch import HotSample
 from specmine.model.function import Function
 from specmine.probes.kernel.structs import SAMPLE, SAMPLE_VALUE, SETTINGS, SWITCHES, SWITCHES_A_TIMED, WAIT
-from specmine.probes.sampling.profiler import SELDOM, SUM_NS, Profiler, _finding, _Sum
+from specmine.probes.sampling.profiler import SELDOM, SUM_NS, Profiler, Wrappers, _finding, _Sum
 
 SAMPLE_NS, HERTZ = 4000.0, 100
 
@@ -117,6 +118,55 @@ def test_others_switches_are_told_apart_and_bounded() -> None:
     assert sum(followed) <= 2 + 100 // SELDOM
     own, everybody = kernel.finder.passes_ns()
     assert own == pytest.approx(0.01 * everybody, rel=0.01)
+
+
+def test_bursts_go_on_where_the_last_one_ended() -> None:
+    """One sum in so many is followed over all bursts, not the first of each: they are shorter than that."""
+    kernel = Kernel(switches=1_000_000, pass_ns=100)
+    followed, now_ns = 0, 0
+    for _ in range(20):
+        kernel.finder.set_rate(HERTZ, now_ns, sample_ns=SAMPLE_NS)
+        for _ in range(5):
+            followed += "sched_switch" in kernel.on.values()
+            kernel.half_a_second()
+            now_ns += SUM_NS
+            kernel.finder.poll(now_ns)
+        kernel.finder.set_rate(0, now_ns, sample_ns=SAMPLE_NS)
+        now_ns += 10 * SUM_NS
+    assert 100 // SELDOM <= followed <= 2 + 100 // SELDOM
+
+
+def test_waits_that_were_missed_by_chance_are_not_taken_for_none() -> None:
+    """Of 5,000 waits a second one in hundreds is followed. That a sum has none does not make the next follow all."""
+    kernel = Kernel(switches=10_000, pass_ns=1)
+    every = []
+    kernel.finder.set_rate(HERTZ, 0, sample_ns=SAMPLE_NS)
+    for number in range(1, 9):
+        kernel.half_a_second()
+        if number > 4:
+            kernel.samples.rows.pop()  # the clock's samples remain
+        kernel.finder.poll(number * SUM_NS)
+        every.append(int(kernel.settings["wait_every"][0]))
+    assert min(every[4:]) >= 200
+
+
+def test_a_wrapper_has_no_time_of_its_own() -> None:
+    """A function that jumps to a hot one may be called by nobody: it comes after what was seen, and adds no time."""
+    asked: list[Any] = []
+    module = SimpleNamespace(gone=False, fd=1, name="libc.so.6")
+    modules: Any = SimpleNamespace(ask=lambda what, fd, then, **more: asked.append(then))
+    wait, wrapper = (Function(build_id="0", offset=at, name=f"f{at}", module="m") for at in (1, 2))
+    naming: Any = SimpleNamespace(
+        module_of={wait.key: module}, functions={wait.key: wait}, admit=lambda module, facts: wrapper
+    )
+    one = HotSample(function=wait.key, samples=9, cpu_samples=4, on_cpu_ns=4e6, off_cpu_ns=5e6, inclusive_ns=9e6)
+    wrappers = Wrappers(modules, naming)
+    assert wrappers.with_wrappers((one,)) == (one,)
+    asked[0]([{}])
+    same, around = wrappers.with_wrappers((one,))
+    assert same == one
+    assert (around.function, around.samples, around.inclusive_ns) == (wrapper.key, 9, 9e6)
+    assert (around.on_cpu_ns, around.off_cpu_ns, around.cpu_samples) == (0.0, 0.0, 0)
 
 
 def test_nothing_stays_on() -> None:
