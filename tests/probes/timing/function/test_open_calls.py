@@ -20,12 +20,14 @@ from tests.support.source_driver import driven, running
 
 SECOND = 1_000_000_000
 
-# step() is quick, but every thirtieth call sleeps for 0.3 s; after SIGUSR1 one more, in another thread, has no end
+# step() is quick, but every thirtieth call sleeps for 0.3 s; after SIGUSR1 one more, in another thread, has no end.
+# Before that one thread at a time is in a call, so that no more than one call is open when a window ends.
 SLEEPER = r"""
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 static volatile int sink, stuck;
+static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
 __attribute__((noinline)) void step(int sleep_us)
 {
 	for (int i = 0; i < 5000; i++) sink += i;
@@ -35,7 +37,11 @@ static void on_signal(int number) { stuck = number; }
 static void *endless(void *nothing)
 {
 	for (;;) {
-		step(stuck ? 1000 * 1000 * 1000 : 0);
+		pthread_mutex_lock(&one);
+		int forever = stuck;
+		if (forever) pthread_mutex_unlock(&one);
+		step(forever ? 1000 * 1000 * 1000 : 0);
+		pthread_mutex_unlock(&one);
 		usleep(10 * 1000);
 	}
 	return nothing;
@@ -46,7 +52,9 @@ int main(void)
 	signal(SIGUSR1, on_signal);
 	pthread_create(&thread, 0, endless, 0);
 	for (long n = 1; n; n++) {
+		pthread_mutex_lock(&one);
 		step(n % 30 == 0 ? 300 * 1000 : 0);
+		pthread_mutex_unlock(&one);
 		usleep(1000);
 	}
 }
