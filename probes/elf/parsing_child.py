@@ -26,6 +26,7 @@ _ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
+    "MALLOC_MMAP_THRESHOLD_": str(128 << 10),  # a large array goes back to the host once it is not needed
     VARIABLE: str(TIME_SCALE),
 }
 

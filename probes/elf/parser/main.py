@@ -6,6 +6,7 @@ end. What it has parsed it keeps for a while, by the file's identity.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import json
 import mmap
@@ -13,9 +14,10 @@ import os
 import signal
 import socket
 import stat
+import struct
 import zlib
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -46,6 +48,8 @@ CPU_SECONDS, WALL_SECONDS = 15.0 * TIME_SCALE, 120.0 * TIME_SCALE
 HEAP_BYTES, ADDRESS_BYTES, ANSWER_BYTES = 1 << 30, 1 << 33, 1 << 28
 KEPT_BYTES, KEPT_FILES = 1 << 28, 64
 """Bounds of what is kept: parsed data (estimated), files."""
+RESTED_S = 2
+"""After so long without a question, what is only at hand goes back to the host: pages of files, and free heap."""
 
 _Key = tuple[int, int, int, int]
 
@@ -137,6 +141,13 @@ class _Shelf:
             key, _ = self._kept.popitem(last=False)
             del sizes[key]
 
+    def give_back_pages(self) -> None:
+        """Leave the files' pages to the host; those that are read again are mapped again."""
+        for each in self._kept.values():
+            for data in (each.data, each.offered):
+                if data is not None:
+                    data.madvise(mmap.MADV_DONTNEED)
+
     def drop(self, key: _Key | None) -> None:
         """Forget one file, or all."""
         if key is None:
@@ -153,6 +164,8 @@ def main(channel: int, niceness: int) -> None:
     np.unique(np.zeros(1))  # imports numpy.ma
     os.nice(niceness)
     peer = socket.socket(fileno=channel)  # asks the kernel what it is, which is refused later
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", RESTED_S, 0))
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # without glibc there is none
     try:
         confine(heap_bytes=HEAP_BYTES, address_bytes=ADDRESS_BYTES, answer_bytes=ANSWER_BYTES)
     except OSError:
@@ -161,7 +174,7 @@ def main(channel: int, niceness: int) -> None:
     shelf = _Shelf()
     with peer:
         while True:
-            _, fds, _, _ = socket.recv_fds(peer, 1, 3)
+            fds = _received(peer, shelf, trim)
             if len(fds) < 2:
                 return
             question, file, *more = fds
@@ -175,6 +188,20 @@ def main(channel: int, niceness: int) -> None:
                     os.close(fd)
             _send(peer, answer)
             shelf.trim()
+
+
+def _received(peer: socket.socket, shelf: _Shelf, trim: Callable[[int], int] | None) -> list[int]:
+    """Return the descriptors of the next question; give back what is not needed once none has come for a while."""
+    rested = False
+    while True:
+        try:
+            return socket.recv_fds(peer, 1, 3)[1]
+        except BlockingIOError:
+            if not rested:
+                shelf.give_back_pages()
+                if trim is not None:
+                    trim(0)
+            rested = True
 
 
 def _set_alarms(cpu: float, wall: float) -> None:

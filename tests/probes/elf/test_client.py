@@ -9,6 +9,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -385,6 +386,29 @@ def test_an_idle_child_gives_its_memory_back(reader: Reader, opened: int, monkey
     assert reader.pids() == [] and reader.take_notes() == [] and reader.restarts == 0
     monkeypatch.undo()
     assert reader.facts(opened).kind == "pie"
+
+
+def test_a_resting_child_gives_pages_of_files_back(reader: Reader, tmp_path: Path) -> None:
+    """Two seconds after the last question no page of a file that it read is its own; it answers as before."""
+    loaded = {line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if ".so" in line}
+    library = tmp_path / "library.so"
+    library.write_bytes(max((Path(each) for each in loaded), key=lambda each: each.stat().st_size).read_bytes())
+    with library.open("rb") as file:
+        before = reader.rows(file.fileno())
+        (child,) = reader.pids()
+        assert resident_kib(child, library) > 100
+        until = time.monotonic() + 20
+        while resident_kib(child, library) and time.monotonic() < until:
+            time.sleep(0.1)
+        assert resident_kib(child, library) == 0
+        assert np.array_equal(reader.rows(file.fileno()).pc, before.pc)
+        assert reader.pids() == [child]
+
+
+def resident_kib(pid: int, file: Path) -> int:
+    """Return how much of a file that it maps a process has in memory."""
+    _, _, after = Path(f"/proc/{pid}/smaps").read_text().partition(f" {file}\n")
+    return int(after.split("Rss:")[1].split()[0]) if after else 0
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
