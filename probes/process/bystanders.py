@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Container
 
 from . import proc
 from .mappings import FileId, executed_files
 
-RESCAN_NS = 30_000_000_000
+RESCAN_NS, LOOKS_SHARE = 30_000_000_000, 0.0003
+"""How often all processes are looked at again at most, and how much of a CPU that may take: each look at a host of a
+thousand takes tens of milliseconds, and those that execute something are looked at anyway."""
 
 
 class Bystanders:
@@ -25,9 +28,10 @@ class Bystanders:
         """Look at all processes again if the last look is old."""
         if self._maps and now_ns < self._scan_ns:
             return
-        self._scan_ns = now_ns + RESCAN_NS
+        began_ns = time.thread_time_ns()
         self._mapped = None
         self._maps = {p.pid: self._files(p.pid) for p in proc.processes() if p.pid not in watched and not p.zombie}
+        self._scan_ns = now_ns + max(RESCAN_NS, round((time.thread_time_ns() - began_ns) / LOOKS_SHARE))
 
     def look_at(self, pid: int) -> None:
         """Look at one process that executed something."""

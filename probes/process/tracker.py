@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,8 @@ from .selection import Selection, belongs
 
 RESCAN_NS, RESCAN_UNASKED_NS = 5_000_000_000, 30_000_000_000
 """Events may be lost in a storm: so often everything is looked at again, and where nothing began meanwhile."""
+LOOKS_SHARE, LONGEST_NS = 0.0005, 60_000_000_000
+"""How much of a CPU these looks may take, and how far apart they may be: a look at a thousand processes takes 20 ms."""
 
 
 @dataclass(slots=True)
@@ -232,9 +235,10 @@ class ProcessTracker:
         return life
 
     def _scan(self, now_ns: int) -> None:
-        self._rescan_ns, self._rescan_all_ns = now_ns + RESCAN_NS, now_ns + RESCAN_UNASKED_NS
+        began_ns = time.thread_time_ns()
         self._newest = proc.newest()
         everything = proc.processes()
+        self._rest(now_ns, time.thread_time_ns() - began_ns)
         alive = {p.pid: p for p in everything if not p.zombie}
         living = {(p.pid, p.start_ticks) for p in everything}
         self._births = {one: births for one, births in self._births.items() if one in living}
@@ -252,6 +256,13 @@ class ProcessTracker:
             parent, stranger = self.members[alive[pid].parent], (pid, alive[pid].start_ticks) in self._strangers
             if pid not in self.members and not stranger and parent.file == proc.executable(pid):
                 self._adopt_family(pid, parent.program, everything, alive, now_ns)
+
+    def _rest(self, now_ns: int, took_ns: int) -> None:
+        """Note when everything is looked at again, after a look that took so long."""
+        # by a move into a control group, nothing tells that a process belongs here
+        apart_ns = 0 if self._moves else min(LONGEST_NS, round(took_ns / LOOKS_SHARE))
+        self._rescan_ns = now_ns + max(RESCAN_NS, apart_ns)
+        self._rescan_all_ns = now_ns + max(RESCAN_UNASKED_NS, apart_ns)
 
     def _adopt_family(
         self, pid: int, program: int, everything: list[Process], alive: dict[int, Process], now_ns: int

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from specmine.probes.process import bystanders as subject
+from specmine.probes.process import proc
 from specmine.probes.process.bystanders import Bystanders
 from specmine.probes.process.mappings import FileId
+from specmine.probes.process.proc import Process
+
+SECOND = 1_000_000_000
 
 
 def test_what_is_shared_follows_each_look(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,3 +37,29 @@ def test_what_is_shared_follows_each_look(monkeypatch: pytest.MonkeyPatch) -> No
     seen.chosen(1)
     seen.hit((8, 2))
     assert shared() == [False, True, False], "a hit is not forgotten"
+
+
+def test_looks_at_all_processes_take_a_bounded_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look that takes 60 ms is followed by another after 200 s, one that takes 1 ms after 30 s."""
+    took_ns, clock_ns, looks = [60_000_000], [0], list[int]()
+
+    def processes() -> list[Process]:
+        clock_ns[0] += took_ns[0]
+        return [Process(pid=1, parent=0, start_ticks=1, cpu_ns=0, name="init")]
+
+    def executed(pid: int) -> frozenset[FileId]:
+        looks.append(pid)
+        return frozenset({(8, 1)})
+
+    monkeypatch.setattr(proc, "processes", processes)
+    monkeypatch.setattr(time, "thread_time_ns", lambda: clock_ns[0])
+    monkeypatch.setattr(subject, "executed_files", executed)
+    seen = Bystanders()
+    for second in (0, 30, 199, 200, 401):
+        took_ns[0] = 60_000_000 if second < 200 else 1_000_000
+        seen.look_around(second * SECOND, ())
+    assert len(looks) == 3
+    seen.look_around(430 * SECOND, ())
+    assert len(looks) == 3
+    seen.look_around(431 * SECOND, ())
+    assert len(looks) == 4

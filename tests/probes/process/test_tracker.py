@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from pathlib import Path
 from typing import cast
 
@@ -181,15 +182,18 @@ def test_an_exec_that_is_told_after_the_process_was_found_begins_no_other_lifeti
 def test_a_quiet_host_is_looked_through_less_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A look at all processes is left out only where none began since the last, and never for half a minute."""
     second, newest = 1_000_000_000, [100]
+    clock_ns, took_ns = [0], [0]
     looks: list[int] = []
     processes = proc.processes
 
     def counted() -> list[proc.Process]:
         looks.append(1)
+        clock_ns[0] += took_ns[0]
         return processes()
 
     monkeypatch.setattr(proc, "newest", lambda: newest[0])
     monkeypatch.setattr(proc, "processes", counted)
+    monkeypatch.setattr(time, "thread_time_ns", lambda: clock_ns[0])
 
     def looked(tracker: ProcessTracker, *seconds: int) -> list[int]:
         found = []
@@ -213,3 +217,11 @@ def test_a_quiet_host_is_looked_through_less_often(tmp_path: Path, monkeypatch: 
     moved = ProcessTracker([Selection(cgroup="/none/*")], cast(CachedMap, NoKernel()))
     moved.begin(0)
     assert looked(moved, 6, 12) == [1, 1], "a move into a control group begins no process"
+    took_ns[0] = second // 50
+    large = ProcessTracker([Selection(exe="/bin/sleep")], cast(CachedMap, NoKernel()))
+    large.begin(0)
+    newest[0] += 1
+    assert looked(large, 6, 39, 41) == [0, 0, 1], "a look of 20 ms is followed by 40 s without one"
+    took_ns[0] = second
+    assert looked(large, 82, 143) == [1, 1], "never by more than a minute"
+    assert looked(moved, 18, 24) == [1, 1]
