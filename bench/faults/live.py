@@ -46,7 +46,9 @@ PROGRAMS: dict[str, Callable[[Path], AbstractContextManager[Service]]] = {
     "mariadb": mariadb.served,
 }
 RECOVER = "30s"
-POLL_S = 2.0
+POLL_S, QUIET_POLL_S = 2.0, 10.0
+PAGE_FACTOR, PAGE_SHARE = 1.5, 0.05
+"""What the alerts that ship with specmine call a page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,16 +260,29 @@ KNOWN = ("single", "explaining", "explained", "unexplained")
 
 
 def _undisturbed(daemon: Daemon, service: Service, quiet_s: float) -> Outcome:
-    """Wait; nothing may be opened."""
-    began = time.monotonic()
+    """Wait; nothing may be opened. What is goes on a line of its own, as page or ticket; the first is the outcome."""
+    began, seen, outcome = time.monotonic(), set[str](), None
+    nothing = Fault(name=f"none, {quiet_s:.0f} s", inject=lambda: None, undo=lambda: None, harmless=True)
     while time.monotonic() - began < quiet_s:
-        time.sleep(POLL_S)
-        if found := daemon.slower():
-            nothing = Fault(name="none", inject=lambda: None, undo=lambda: None, harmless=True)
-            return _outcome(service, nothing, time.monotonic() - began, found, None, None)
-    return Outcome(
-        program=service.name, fault=f"none, {quiet_s:.0f} s", opened_s=None, right=True, cause_right=True, harmless=True
-    )
+        time.sleep(QUIET_POLL_S)
+        after_s, found = time.monotonic() - began, daemon.slower()
+        for function, violation in found:
+            if violation["id"] not in seen:
+                seen.add(violation["id"])
+                kind = "page" if _is_page(violation) else "ticket"
+                share, cause = violation["time_share"], violation["cause"]
+                print(
+                    f"{service.name}: after {after_s:.0f} s a {kind}: {function['function']}, factor "
+                    f"{violation['factor']:.2f}, share of time {share:.2%}, cause {cause['kind']}: {cause['text']}",
+                    flush=True,
+                )
+        if found and outcome is None:
+            outcome = _outcome(service, nothing, after_s, found, None, None)
+    return outcome or _outcome(service, nothing, None, [], None, None)
+
+
+def _is_page(violation: dict[str, Any]) -> bool:
+    return bool(violation["factor"] >= PAGE_FACTOR and violation["time_share"] >= PAGE_SHARE)
 
 
 def main() -> int:
