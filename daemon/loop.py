@@ -40,6 +40,8 @@ in the first seconds, nor so long where windows are short; twice as long while o
 IDLE_POLL_NS, WINDOW_PART = 500 * MS, 0.05
 """... and at least, or half as often under pressure: hits are counted in the kernel meanwhile. Twice as often where
 windows are short: they must not end late by more than this part of their length."""
+LONGEST_IDLE_NS = 2_000 * MS
+"""Where what we may use is overspent both grow with the stretch, up to this."""
 LAST_JOBS_NS = 10_000 * MS
 """How long the end of the loop waits for jobs that are running."""
 
@@ -129,7 +131,7 @@ def _sleep(steps: _Steps, source: Source, clock: Clock, began_ns: int, end_ns: i
     """Sleep until something is due or happens."""
     batch = steps.state.batch
     due_ns = began_ns if steps.asked else batch.due_ns if batch is not None else 0
-    latest = began_ns + round(_idle_ns(steps.state.settings) * (1 + steps.state.agent_cost.pressure))
+    latest = began_ns + _idle_ns(steps.state)
     soonest, rested = began_ns + POLL_EVERY_NS, began_ns + _rest_ns(steps.state)
     if batch is not None and batch.safety_ns:
         safety_ns = max(soonest, batch.safety_ns)
@@ -146,17 +148,23 @@ def _sleep(steps: _Steps, source: Source, clock: Clock, began_ns: int, end_ns: i
         clock.sleep_until_ns(latest, source.fileno())
 
 
-def _idle_ns(settings: Settings) -> int:
+def _idle_ns(state: ControllerState) -> int:
     """Return how long the source may be left alone."""
-    return max(IDLE_POLL_NS // 2, min(IDLE_POLL_NS, round(WINDOW_PART * settings.window_ns)))
+    idle_ns = max(IDLE_POLL_NS // 2, min(IDLE_POLL_NS, round(WINDOW_PART * state.settings.window_ns)))
+    return _stretched(idle_ns, state)
+
+
+def _stretched(usual_ns: int, state: ControllerState) -> int:
+    cost = state.agent_cost
+    return min(round(usual_ns * (1 + cost.pressure) * cost.stretch), max(usual_ns, LONGEST_IDLE_NS))
 
 
 def _rest_ns(state: ControllerState) -> int:
     """Return how long the source is left alone at least unless it is urgent."""
     if state.now_ns - state.began_ns < SEARCHING_NS:
         return POLL_EVERY_NS
-    rest_ns = round(REST_NS * (1 + state.agent_cost.pressure))
-    return max(POLL_EVERY_NS, min(rest_ns, round(REST_PART * state.settings.window_ns)))
+    longest_ns = round(REST_PART * state.settings.window_ns * state.agent_cost.stretch)
+    return max(POLL_EVERY_NS, min(_stretched(REST_NS, state), longest_ns))
 
 
 def _step(steps: _Steps, source: Source, worker: Worker, inbox: Inbox, now_ns: int) -> str:

@@ -27,7 +27,13 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.void]
 THRESHOLDS = (16.0, 16.5, 17.0, 17.5, 18.0, 20.0)
 WATCHED_SECONDS = 1_500.0
-PARTS = {"all": (0.0, 1.0), "to 10 %": (0.0, 0.1), "10 to 15 %": (0.1, 0.15), "15 to 30 %": (0.15, 1.0)}
+PARTS = {
+    "all": (0.0, 1.0),
+    "to 6 %": (0.0, 0.06),
+    "to 10 %": (0.0, 0.1),
+    "10 to 15 %": (0.1, 0.15),
+    "15 to 30 %": (0.15, 1.0),
+}
 HOSTS = 20
 """Hosts at once."""
 

@@ -20,6 +20,7 @@ GRID = 5.0
 DAY = 86_400.0
 FUNCTIONS = 200
 LEARNING = 6 * 3600.0
+QUIET = (0.015, 0.06)
 SLOWER = int((STEPS > 0).sum())
 """Factors slower; the others are faster."""
 
@@ -31,7 +32,9 @@ class Scenario:
     intervals: tuple[float, ...] = (10.0, 20.0, 30.0, 60.0)
     """Seconds between windows."""
     spread: tuple[float, float] = (0.05, 0.30)
-    """Standard deviation of windows."""
+    """Standard deviation of windows ..."""
+    quiet: float = 0.0
+    """... but of this share of the functions it is within ``QUIET``."""
     correlation: tuple[float, float] = (0.5, 0.95)
     disturbed: tuple[float, float] = (0.01, 0.05)
     """Share of time."""
@@ -44,6 +47,10 @@ SCENARIOS = {
     "S3": Scenario(intervals=(10.0,), spread=(0.05, 0.15), correlation=(0.5, 0.9)),
     "S4": Scenario(intervals=(10.0,), spread=(0.05, 0.15), correlation=(0.5, 0.9), disturbed=(0.001, 0.005), wave=0.1),
     "rare": Scenario(intervals=(60.0,)),
+    "quiet": Scenario(quiet=0.9),
+    "mixed": Scenario(quiet=0.6),
+    "quiet-rare": Scenario(intervals=(60.0,), quiet=0.9),
+    "mixed-rare": Scenario(intervals=(60.0,), quiet=0.6),
     "S6": Scenario(intervals=(5.0,), spread=(0.05, 0.10), correlation=(0.5, 0.9), disturbed=(0.001, 0.005), wave=0.1),
 }
 
@@ -57,6 +64,9 @@ class Hosts:
         self.rng, self.count, self.functions = rng, count, functions
         self.interval = rng.choice(np.array(scenario.intervals), count)
         self.spread = rng.uniform(*scenario.spread, count)
+        if scenario.quiet:
+            calm = np.exp(rng.uniform(np.log(QUIET[0]), np.log(QUIET[1]), count))
+            self.spread = np.where(rng.random(count) < scenario.quiet, calm, self.spread)
         self.correlation = rng.uniform(*scenario.correlation, count)
         self.disturbed = rng.uniform(*scenario.disturbed, count)
         self.wave = rng.uniform(0, scenario.wave, count)

@@ -11,7 +11,7 @@ import math
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -20,7 +20,11 @@ from numpy.typing import NDArray
 
 from bench.lib.simulated_hosts import DAY, GRID, LEARNING, Hosts
 from specmine.mining.detection import detector, innovations, threshold
+from specmine.mining.detection.alarm import Stream
+from specmine.mining.detection.host_spread import usual_spreads, with_usual
 from specmine.mining.detection.innovations import Streams
+from specmine.mining.detection.state import StreamState, first_state
+from specmine.model.violation import What
 
 Floats = NDArray[np.float64]
 SOURCE = Path(__file__).with_name("stream_simulation.c")
@@ -35,6 +39,7 @@ FUNCTION = (
 )  # fmt: skip
 FACTORS = len(innovations.STEPS)
 MOST_PEAKS = 5_000_000
+EVERY_CALL = Stream(what=What.LEVEL, part="all")
 NUMBER = 8
 """Thresholds at which a change is timed."""
 
@@ -181,11 +186,25 @@ def watch(
 
 
 def learned(hosts: Hosts, seconds: float = LEARNING) -> tuple[NDArray[np.void], NDArray[np.void]]:
-    """Return functions and the streams that have watched them for so long, as rows."""
-    functions = functions_of(hosts)
-    streams = to_rows(innovations.started(np.zeros(hosts.count), np.full(hosts.count, 0.02), hosts.interval))
+    """Return functions and the streams that have watched them for so long, as rows.
+
+    What is usual on a host is looked at once, at the end: the variance then is what it had been with it all the while.
+    """
+    functions, sampling = functions_of(hosts), hosts.sigma**2 / hosts.calls
+    first = innovations.PRIOR_SPREAD**2 + sampling
+    streams = to_rows(innovations.started(np.zeros(hosts.count), first, hosts.interval))
     watch(functions, streams, 0.0, seconds)
+    for begin in range(0, hosts.count, hosts.functions):
+        rows = range(begin, begin + hosts.functions)
+        known = [_state_of(streams[row], float(sampling[row])) for row in rows]
+        usual = usual_spreads(known)
+        streams["variance"][rows] = [with_usual(one, usual).variance for one in known]
     return functions, streams
+
+
+def _state_of(row: np.void, sampling: float) -> StreamState:
+    state = first_state(EVERY_CALL, 0.0, sampling)
+    return replace(state, variance=float(row["variance"]), seen=float(row["seen"]), interval=float(row["interval"]))
 
 
 def _pointer(array: NDArray[np.generic]) -> ctypes.c_void_p:

@@ -116,7 +116,8 @@ def _with_due_plan(
     state: ControllerState, pairs: Sequence[tuple[FunctionState | None, FunctionState]], *, moved: bool
 ) -> ControllerState:
     """Note by when functions that moved, or were checked, need a plan."""
-    later_ns = round(state.agent_cost.pressure * PLAN_MOVED_NS)
+    cost = state.agent_cost
+    later_ns = round(cost.pressure * cost.stretch * PLAN_MOVED_NS)
     if moved:
         due_ns = state.planned_ns + later_ns
     elif any(_is_checked(old, new) for old, new in pairs):
@@ -131,7 +132,8 @@ def _is_plan_due(state: ControllerState) -> bool:
         return True
     every_ns = PLAN_IN_DEBT_NS
     if state.account.balance_ns >= 0:
-        every_ns = round(PLAN_EVERY_NS + state.agent_cost.pressure * (PLAN_UNDER_PRESSURE_NS - PLAN_EVERY_NS))
+        cost = state.agent_cost
+        every_ns = round(cost.stretch * (PLAN_EVERY_NS + cost.pressure * (PLAN_UNDER_PRESSURE_NS - PLAN_EVERY_NS)))
     return state.now_ns - state.planned_ns >= every_ns
 
 
@@ -153,6 +155,7 @@ def _means_of(state: ControllerState, left: Collection[str] = ()) -> Means:
         prices=state.started.prices,
         slow_links=state.started.host.get("link") == "perf",
         pressure=state.agent_cost.pressure,
+        stretch=state.agent_cost.stretch,
         running=state.running,
         runtime=state.elsewhere_and(left),
         now_ns=state.now_ns,

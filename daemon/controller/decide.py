@@ -48,7 +48,7 @@ from .sharing.adoption import waiting, with_statements
 from .sharing.orders import told
 from .state import ControllerState, with_lifetimes
 from .surprise import judged, with_samples
-from .violations.host_detection import with_window
+from .violations.host_detection import with_spreads, with_window
 from .wait_requests import with_question, with_waits
 
 FADED_SAMPLES = 0.1
@@ -158,6 +158,7 @@ def _arrive(state: ControllerState, batch: Batch) -> tuple[ControllerState, tupl
                 state.settings,
                 utc_offset_ns=state.utc_offset_ns,
                 threshold=host.threshold,
+                usual=host.usual,
             )
             host = with_window(host, observation, function.violations.detector, renewed.violations.detector)
             functions[observation.function] = renewed
@@ -172,6 +173,7 @@ def _arrive(state: ControllerState, batch: Batch) -> tuple[ControllerState, tupl
     climb(functions, before, state, now_ns)
     descend(functions, before, state)
     if batch.observations or batch.waits:
+        host = with_spreads(host, (function.violations.detector for function in functions.values()), now_ns)
         with_successors(functions, state)
         with_learned_during(functions, state.settings, now_ns)
         with_causes(functions, before, state, host.disturbed)

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from specmine.daemon.config.settings import MS, SECOND, Settings
 from specmine.mining.assertions.checks import Verification, with_check
+from specmine.mining.detection.host_spread import NOTHING_USUAL, UsualSpreads
 from specmine.mining.off_cpu import on_cpu
 from specmine.mining.settings import MiningSettings
 from specmine.model.batch import Refusal
@@ -75,6 +76,7 @@ def observed(
     *,
     utc_offset_ns: int = 0,
     threshold: float | None = None,
+    usual: UsualSpreads = NOTHING_USUAL,
 ) -> FunctionState:
     """Take up an observation: history, then inference, then checks, then phase; and whether anything changed.
 
@@ -87,13 +89,15 @@ def observed(
         What to add to times to get UTC.
     threshold : float, optional
         Evidence of a change, as calibrated on this host.
+    usual : mapping of str to float
+        How far windows of this host usually vary.
     """
     mining, kind, state = settings.mining, observation.kind, function.phase.state
     lately = _is_judged_lately(function, observation, settings)
     history = with_observation(function.history, observation, mining)
     if lately:
         function = _continued(replace(function, history=history), observation.end_ns)
-        return _with_violations(function, observation, settings, utc_offset_ns, threshold)
+        return _with_violations(function, observation, settings, utc_offset_ns, threshold, usual)
     newest = (history.paths if kind is Kind.PATH else history.timing)[-mining.recent :]
     inference = function.inference
     if state is not State.EXPLAINING or kind is not Kind.PATH:  # else inferred once they are explained
@@ -110,7 +114,7 @@ def observed(
     function = replace(
         function, history=history, inference=inference, verification=verification, provisional=provisional
     )
-    function = _with_violations(function, observation, settings, utc_offset_ns, threshold)
+    function = _with_violations(function, observation, settings, utc_offset_ns, threshold, usual)
     if state not in FINISHED and (taken := adopted(function, observation.end_ns)) is not function:
         return taken
     if state is State.TIMING and kind is Kind.TIME:
@@ -124,6 +128,7 @@ def _with_violations(
     settings: Settings,
     utc_offset_ns: int,
     threshold: float | None,
+    usual: UsualSpreads,
 ) -> FunctionState:
     """Look for a change; one that opens or closes a violation changes the reason of a finished function."""
     history, state = function.history, function.phase.state
@@ -141,6 +146,7 @@ def _with_violations(
         adopt_after_ns=settings.adopt_after_ns,
         utc_offset_ns=utc_offset_ns,
         threshold=threshold,
+        usual=usual,
     )
     violations = watched(function.violations, observation, around)
     if violations is function.violations:

@@ -227,6 +227,7 @@ def _budget(state: ControllerState, daemon: DaemonFacts) -> dict[str, Any]:
             "spent_seconds": state.agent_cost.spent_ns / SECOND,
             "start_seconds": state.agent_cost.start_ns / SECOND,
             "pressure": state.agent_cost.pressure,
+            "stretch": state.agent_cost.stretch,
             "waiting_functions": waiting["slots"] if state.agent_cost.pressure > 0 else 0,
         },
     }

@@ -156,6 +156,11 @@ OF_THE_DAEMON: tuple[Family[Status], ...] = (
         lambda s: s["budget"]["agent"]["pressure"],
     ),
     gauge(
+        "agent_stretch_ratio",
+        "How many times further apart windows and polls are where that is not enough, from 1 to 4.",
+        lambda s: s["budget"]["agent"]["stretch"],
+    ),
+    gauge(
         "price_seconds",
         "What one hit costs the watched thread on this host, with caches as cold as they were recently.",
         lambda s: s["prices_seconds"],

@@ -203,7 +203,8 @@ class StoreRecorder:
     def _put_functions(self, state: ControllerState, *, moved: bool, last: bool) -> None:
         if not moved and not last:
             return
-        everything = last or state.now_ns - self._records_ns >= RECORDS_EVERY_NS
+        cost = state.agent_cost
+        everything = last or state.now_ns - self._records_ns >= RECORDS_EVERY_NS * cost.stretch
         changed = {
             key: function
             for key, function in state.functions.items()
@@ -218,8 +219,8 @@ class StoreRecorder:
             self._writer.functions = state.catalog
             self._records_ns = state.now_ns
             self._writer.put(*self._profile_totals.changed())
-        rarely_ns = DOCUMENT_EVERY_NS + state.agent_cost.pressure * (DOCUMENT_UNDER_PRESSURE_NS - DOCUMENT_EVERY_NS)
-        if last or state.now_ns - self._document_ns >= rarely_ns:
+        rarely_ns = DOCUMENT_EVERY_NS + cost.pressure * (DOCUMENT_UNDER_PRESSURE_NS - DOCUMENT_EVERY_NS)
+        if last or state.now_ns - self._document_ns >= rarely_ns * cost.stretch:
             self._document_ns = state.now_ns
             self._writer.put(Document(name="specification", document=specification(state, detail=True)))
             self._writer.put(Document(name="detection", document=encode(state.detection.shifted(self._offset_ns))))

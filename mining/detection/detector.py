@@ -12,6 +12,7 @@ from specmine.mining.statistics.student_t import normal_quantile
 from specmine.model.violation import Direction, What
 
 from .alarm import Alarm, Stream
+from .host_spread import NOTHING_USUAL, UsualSpreads, with_usual
 from .innovations import GRAIN, STEPS, SUSPECTED, Streams, step
 from .state import Excursion, StreamState, excursions_of, first_state, scalars_of, to_arrays
 from .threshold import more_evidence
@@ -60,6 +61,7 @@ def advance(
     lifetime: str = "",
     threshold: float = THRESHOLD,
     lifetime_sd: float = 0.03,
+    usual: UsualSpreads = NOTHING_USUAL,
 ) -> tuple[DetectorState, tuple[Alarm, ...]]:
     """Take the values of one window into account.
 
@@ -73,6 +75,8 @@ def advance(
         End and start of the window.
     lifetime : str
         In another lifetime than before, the location may differ by ``lifetime_sd`` log units.
+    usual : mapping of str to float
+        How far windows of this host usually vary (``host_spread.usual_spreads``).
     threshold : float
         Evidence of a change (``threshold.Calibration``).
 
@@ -84,7 +88,8 @@ def advance(
     if not values:
         return state, ()
     known = {one.stream: one for one in state.streams}
-    held = [known.get(value.stream) or first_state(value.stream, value.place, value.variance) for value in values]
+    first = (known.get(value.stream) or first_state(value.stream, value.place, value.variance) for value in values)
+    held = [with_usual(one, usual) for one in first]
     before = to_arrays(held)
     if lifetime != state.lifetime:
         before.place[:] = 0.0

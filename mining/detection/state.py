@@ -68,6 +68,8 @@ class StreamState:
     """... and how many windows that mean is of."""
     peak: float = 0.0
     """Largest evidence of the present excursion, to calibrate the threshold."""
+    assumed: float = PRIOR_SPREAD
+    """Spread that counts with its windows as if ``PRIOR_WINDOWS`` had shown it."""
 
 
 _SCALARS = (
@@ -105,4 +107,4 @@ def excursions_of(streams: Streams, row: int) -> tuple[Excursion, ...]:
 def first_state(stream: Stream, place: float, sampling: float) -> StreamState:
     """Return the state of a stream before its first window, whose location is its baseline."""
     made = started(np.array([place]), np.array([PRIOR_SPREAD**2 + sampling]), np.array([FIRST_SECONDS]))
-    return StreamState(stream=stream, **scalars_of(made, 0))
+    return StreamState(stream=stream, **scalars_of(made, 0), sampling=sampling)

@@ -4,7 +4,8 @@ The promise is a share of one CPU over any ten minutes after the first. What loa
 counted: it is over, and learning less would not undo it. The first ten minutes have an allowance besides, to read the
 program's files and to learn the first functions. Half of their share is there at once, since what is learned first is
 worth most; the rest comes as time passes. What is left is a pressure in [0, 1] that the controller answers by sampling,
-planning and learning less.
+planning and learning less. On slow or shared CPUs the least that remains can still cost more than was promised: after
+the first ten minutes what is owed then stretches, up to four times, how far apart windows, plans and polls are.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ ALLOWANCE_NS = 8 * SECOND
 """CPU time of the beginning: reading the program's files, and some 0.1 s for each function that is learned."""
 AVERAGED_NS = 600 * SECOND
 """Over this time the share is kept."""
+LONGEST_STRETCH = 4.0
+"""So much further apart is at most what goes on at full pressure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +36,8 @@ class AgentCost:
     now_ns: int = 0
     pressure: float = 0.0
     """0: nothing need be saved; 1: all is spent."""
+    stretch: float = 1.0
+    """So much further apart is what goes on at full pressure, from 1 to ``LONGEST_STRETCH``: with what is owed."""
 
 
 def begun(now_ns: int, settings: Settings, spent_ns: int = 0, loading_ns: int = 0) -> AgentCost:
@@ -59,14 +64,17 @@ def used(before: AgentCost, spent_ns: int, now_ns: int, settings: Settings, load
     left = before.left_ns - max(0, spent_ns - before.spent_ns - loaded_ns)
     earned = settings.agent * (_counted(now_ns - before.began_ns) - _counted(before.now_ns - before.began_ns))
     saved = _saved(settings)
-    # what is left of the allowance lapses after the first ten minutes
-    left = max(left, min(left + earned, saved)) if now_ns - before.began_ns < AVERAGED_NS else min(left + earned, saved)
+    steady = now_ns - before.began_ns >= AVERAGED_NS
+    # the allowance lapses after the first ten minutes; what is owed for them, or for a busy hour, is not paid back
+    left = max(min(left + earned, saved), -saved) if steady else max(left, min(left + earned, saved))
+    owed = min(1.0, max(0.0, -left / saved)) if steady else 0.0
     return replace(
         before,
         left_ns=left,
         spent_ns=spent_ns,
         now_ns=now_ns,
         pressure=round(min(1.0, max(0.0, 1 - left / saved)), 2),
+        stretch=round(1 + (LONGEST_STRETCH - 1) * owed, 2),
     )
 
 

@@ -86,8 +86,8 @@ def with_open(functions: Iterable[FunctionState], so_far: Plan, means: Means, se
     violated = [one for one in functions if one.violations.standing and one.key not in watches]
     round_ns = sum(window_cost(one, means, settings) for one in violated) * SECOND / max(1.0, OPEN_SHARE * means.income)
     every_ns = max(URGENT_NS, settings.recover_after_ns // CLOSING_WINDOWS, round_ns)
-    for function in sorted(violated, key=lambda one: (_seen_ns(one), one.key)):
-        if means.now_ns - _seen_ns(function) < every_ns or len(watches) >= means.slots:
+    for function in sorted(violated, key=lambda one: (seen_ns(one), one.key)):
+        if means.now_ns - seen_ns(function) < every_ns or len(watches) >= means.slots:
             break
         grant = min(full_cost(function, means), window_cost(function, means, settings) * SECOND / every_ns)
         watch = request(function, grant, means, settings)
@@ -146,9 +146,9 @@ def with_watching(finished: Sequence[FunctionState], so_far: Plan, means: Means,
     rest = [
         one for one in finished if one.key not in watches and one.probe.rate is not None and not waits_for_work(one)
     ]
-    old = [one for one in rest if means.now_ns - _seen_ns(one) >= WATCH_EVERY_NS]
-    on = [one for one in rest if means.now_ns - _seen_ns(one) < WATCH_EVERY_NS and one.probe.watch is not None]
-    old.sort(key=lambda one: (one.probe.watch is None, _seen_ns(one), one.key))
+    old = [one for one in rest if means.now_ns - seen_ns(one) >= WATCH_EVERY_NS]
+    on = [one for one in rest if means.now_ns - seen_ns(one) < WATCH_EVERY_NS and one.probe.watch is not None]
+    old.sort(key=lambda one: (one.probe.watch is None, seen_ns(one), one.key))
     on.sort(key=lambda one: (full_cost(one, means), one.key))
     for function in (*old, *on):
         if len(watches) >= most_on or left <= 0:
@@ -166,7 +166,7 @@ def _is_surprising(function: FunctionState, means: Means) -> bool:
     return function.key in means.surprising and not function.violations.open
 
 
-def _seen_ns(function: FunctionState) -> int:
+def seen_ns(function: FunctionState) -> int:
     """Return the end of the newest window."""
     history = function.history
     return max((one.end_ns for one in (*history.timing[-1:], *history.paths[-1:])), default=0)
@@ -177,7 +177,7 @@ def _check_every_ns(finished: Sequence[FunctionState], share: float, means: Mean
     least_ns: float = min(WATCH_EVERY_NS, settings.verify_every_ns)
     least_ns += means.pressure * (settings.verify_every_ns - least_ns)
     round_ns = sum(window_cost(one, means, settings) for one in finished) * SECOND / max(share, 1.0)
-    return max(least_ns, min(round_ns, settings.verify_every_ns))
+    return max(least_ns, min(round_ns, settings.verify_every_ns)) * means.stretch
 
 
 def _is_due(function: FunctionState, every_ns: float, means: Means, settings: Settings) -> bool:

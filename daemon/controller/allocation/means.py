@@ -45,6 +45,8 @@ class Means:
     """Functions of which sampling found more than usual: they are timed first."""
     pressure: float = 0.0
     """In [0, 1]: how much of our own work must be saved; each window costs a few ms of it."""
+    stretch: float = 1.0
+    """So much further apart are windows besides."""
 
     @property
     def slots(self) -> int:

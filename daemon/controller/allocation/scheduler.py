@@ -17,6 +17,7 @@ from specmine.daemon.controller.hotness import Ancestry, Total, in_order, is_wor
 from specmine.daemon.controller.phase import FINISHED, State
 from specmine.model.observation import Kind
 
+from .called import with_called
 from .checks import check_calls, with_checks, with_open, with_suspected, with_watching
 from .function_request import PAID_HITS, dearness_of
 from .learning import LEARNING, with_learning
@@ -43,13 +44,14 @@ PACE_UNDER_PRESSURE = 10.0
 def plan(functions: Mapping[str, FunctionState], means: Means, settings: Settings) -> Plan:
     """Allocate the budget: first looks, what is suspected or violated, checks, looks inside, learning by utility."""
     total = total_of(functions.values(), means.runtime)
-    pace = 1 + (PACE_UNDER_PRESSURE - 1) * means.pressure
+    pace = (1 + (PACE_UNDER_PRESSURE - 1) * means.pressure) * means.stretch
     settings = replace(settings, window_calls=_window_calls(functions, means, settings), pace=pace)
     result = _first_looks(functions, total, means, settings)
     finished = [function for function in functions.values() if function.state in FINISHED]
     settings = replace(settings, check_calls=check_calls(finished, means, settings))
     result = with_suspected(finished, result, means, settings)
     result = with_open(functions.values(), result, means, settings)
+    result = with_called(functions, result, means, settings)
     result = with_checks(finished, result, means, settings)
     result = with_looks(functions.values(), result, means, settings)
     result = with_learning(functions, total, result, means, settings)

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from specmine.mining.assertions.explanation import Explanation
 from specmine.mining.detection.alarm import Alarm
-from specmine.mining.detection.detector import DetectorState, adopted, advance, settled
+from specmine.mining.detection.detector import THRESHOLD, DetectorState, adopted, advance, settled
+from specmine.mining.detection.host_spread import NOTHING_USUAL, UsualSpreads
 from specmine.mining.detection.values import Subject, Value, values_of
 from specmine.model.observation import Observation
 
@@ -71,6 +72,7 @@ def detected(
     subject: Subject,
     threshold: float | None = None,
     whole: Observation | None = None,
+    usual: UsualSpreads = NOTHING_USUAL,
 ) -> tuple[DetectorState, tuple[Alarm, ...]]:
     """Return the detector after a window, and the streams that may have changed, or have.
 
@@ -85,13 +87,20 @@ def detected(
         Evidence of a change on this host; by default that of a host that is not known yet.
     whole : Observation, optional
         The window together with the one before it, where each holds few calls: it may have streams that neither has.
+    usual : mapping of str to float
+        How far windows of this host usually vary.
     """
     if whole is not None:
         values = (*values, *_of_whole(detector, values, whole, subject))
     watched = {value.stream for value in values}
-    more = {} if threshold is None else {"threshold": threshold}
     after, alarms = advance(
-        detector, values, observation.end_ns, began_ns=observation.start_ns, lifetime=observation.lifetime, **more
+        detector,
+        values,
+        observation.end_ns,
+        began_ns=observation.start_ns,
+        lifetime=observation.lifetime,
+        threshold=THRESHOLD if threshold is None else threshold,
+        usual=usual,
     )
     return after, tuple(alarm for alarm in alarms if alarm.stream in watched)
 

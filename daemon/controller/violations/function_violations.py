@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 from specmine.daemon.config.settings import SECOND
 from specmine.mining.detection.alarm import Alarm, Stream
 from specmine.mining.detection.detector import SHOWN, DetectorState
+from specmine.mining.detection.innovations import SUSPECTED
 from specmine.model.observation import Observation
-from specmine.model.violation import Violation
+from specmine.model.violation import Direction, Violation
 
 from . import detection
 from .lost_time import LostTime
@@ -19,8 +20,9 @@ from .yardstick import Yardstick
 
 CLOSED = 8
 """Closed violations of a function that the controller remembers; the store has all."""
-URGENT = 4.0
-"""Evidence of a change from which windows of a function come first, and often."""
+URGENT, URGENT_FASTER = SUSPECTED, 2 * SUSPECTED
+"""Evidence of a change from which windows of a function come first, and often: of one that is slower, or faster.
+After a long pause a single window of twice the time brings little more."""
 DOUBT_NS = 600 * SECOND
 """Windows of a suspicion come first for so long at most, ..."""
 UNDECIDED = 16
@@ -111,12 +113,17 @@ class FunctionViolations:
         open_to = (one.log_e for one in self._doubts if one.windows < UNDECIDED or one.log_e >= SHOWN)
         return max(open_to, default=0.0)
 
+    def changed_ns(self, evidence: float) -> int | None:
+        """Return when it changed last, as violations say that are open, or suspicions of so much evidence; or None."""
+        doubts = (one.since_ns for one in self._doubts if one.log_e >= evidence)
+        return max((*(one.since_ns for one in self.open), *doubts), default=None)
+
     @property
     def _doubts(self) -> tuple[Alarm, ...]:
         if self.standing:
             return ()
         newest_ns = max((one.ended_ns for one in self.detector.streams), default=0)
-        return tuple(one for one in self.alarms if one.log_e >= URGENT and newest_ns - one.since_ns < DOUBT_NS)
+        return tuple(one for one in self.alarms if _is_urgent(one) and newest_ns - one.since_ns < DOUBT_NS)
 
     def with_closed(self, closed: Iterable[Violation]) -> FunctionViolations:
         """Return it with more closed violations; they are open no longer."""
@@ -151,6 +158,10 @@ class FunctionViolations:
             block=block,
             lost=self.lost.shifted(by_ns),
         )
+
+
+def _is_urgent(alarm: Alarm) -> bool:
+    return alarm.log_e >= (URGENT_FASTER if alarm.direction is Direction.FASTER else URGENT)
 
 
 def identified(violation: Violation, utc_offset_ns: int) -> Violation:

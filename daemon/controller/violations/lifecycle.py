@@ -17,6 +17,7 @@ from specmine.daemon.config.settings import SECOND
 from specmine.mining.assertions.explanation import Explanation
 from specmine.mining.detection.alarm import Stream
 from specmine.mining.detection.detector import adopted
+from specmine.mining.detection.host_spread import UsualSpreads
 from specmine.mining.detection.values import values_of
 from specmine.mining.levels.verdict import MARGIN, Factor, usual_factors
 from specmine.model.observation import Observation
@@ -65,7 +66,9 @@ class Watching:
     adopt_after_ns: int = 86_400 * SECOND
     utc_offset_ns: int = 0
     threshold: float | None = None
-    """Evidence of a change, as calibrated on this host."""
+    """Evidence of a change, as calibrated on this host ..."""
+    usual: UsualSpreads = field(default_factory=dict)
+    """... and how far its windows usually vary."""
 
 
 @dataclass(slots=True)
@@ -96,7 +99,7 @@ def watched(before: FunctionViolations, observation: Observation, around: Watchi
         detector = with_earlier(detector, observation, values, subject, _earlier(violations, around))
     joined = around.newest[-1] if around.newest and around.newest[-1].end_ns == observation.end_ns else None
     whole = joined if joined is not None and joined.timed > observation.timed else None
-    detector, alarms = detected(detector, observation, values, subject, around.threshold, whole)
+    detector, alarms = detected(detector, observation, values, subject, around.threshold, whole, around.usual)
     if yardstick is not None and not inherited and not violations.standing:
         yardstick = with_asserted(yardstick, asserted, around.newest)
     violations = replace(violations, detector=detector, alarms=alarms, yardstick=yardstick)

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specmine.daemon.config.settings import Settings
-from specmine.daemon.controller.allocation.agent_cost import ALLOWANCE_NS, AVERAGED_NS, begun, used
+from specmine.daemon.controller.allocation import agent_cost
+from specmine.daemon.controller.allocation.agent_cost import ALLOWANCE_NS, AVERAGED_NS, LONGEST_STRETCH, begun, used
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.loop import Step, run
 from specmine.daemon.worker.process import InlineWorker
@@ -21,7 +22,9 @@ DAEMON = Settings(agent=0.01)
 
 
 class Costly(SimulatedSource):
-    """A source whose own work costs 5 ms a window and 2 ms a poll, as measured on a slow machine."""
+    """A source whose own work costs 5 ms a window and 1 ms a poll, as measured on a quiet machine."""
+
+    window_ns, poll_ns = 5 * MS, MS
 
     def __init__(self, *given: object, **more: object) -> None:
         super().__init__(*given, **more)  # type: ignore[arg-type]
@@ -30,8 +33,14 @@ class Costly(SimulatedSource):
     def poll(self, now_ns: int) -> Batch:
         batch = super().poll(now_ns)
         self.polls += 1
-        self.own_ns += 5 * MS * len(batch.observations) + MS
+        self.own_ns += self.window_ns * len(batch.observations) + self.poll_ns
         return replace(batch, spent=replace(batch.spent, agent_ns=self.own_ns))
+
+
+class Dear(Costly):
+    """One beside programs that keep all CPUs busy, where a window costs 40 ms and a poll 12."""
+
+    window_ns, poll_ns = 40 * MS, 12 * MS
 
 
 def learned(seconds: int, settings: Settings) -> tuple[ControllerState, Costly, list[float]]:
@@ -55,6 +64,36 @@ def test_our_own_time_is_kept_at_what_was_promised() -> None:
     assert source.own_ns <= ALLOWANCE_NS + 0.01 * AVERAGED_NS * 1.1
     assert 0.2 < max(pressures) <= 1.0
     assert state.agent_cost.spent_ns == source.own_ns
+
+
+@pytest.mark.parametrize(("longest", "least", "most"), [(1.0, 0.015, 1.0), (LONGEST_STRETCH, 0.0, 0.0115)])
+def test_where_our_work_is_dear_windows_and_polls_stretch(
+    longest: float, least: float, most: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the first ten minutes the stretch saves what full pressure does not: without it the promise is broken."""
+    monkeypatch.setattr(agent_cost, "LONGEST_STRETCH", longest)
+    clock, spent, stretches = FakeClock(), dict[int, int](), list[float]()
+    source = Dear(tuple(unimodal(f"f{number:02d}", rate=400.0, own=0.01) for number in range(8)), clock)
+
+    def listen(step: Step) -> None:
+        spent[step.state.now_ns // (60 * SECOND)] = source.own_ns
+        stretches.append(step.state.agent_cost.stretch)
+
+    run(source, DAEMON, clock, InlineWorker(), listeners=[listen], deadline_ns=1800 * SECOND)
+    assert least * SECOND < (spent[29] - spent[14]) / 15 / 60 <= most * SECOND
+    assert max(stretches) <= longest and stretches[-1] >= min(1.2, longest)
+
+
+def test_what_is_owed_is_bounded_and_forgotten() -> None:
+    """An hour of overspending is owed as half of ten minutes' share at most, and paid back in five minutes."""
+    begin = begun(0, DAEMON)
+    assert used(begin, 60 * SECOND, AVERAGED_NS - 1, DAEMON).stretch == 1
+    after = used(used(begin, 60 * SECOND, AVERAGED_NS - 1, DAEMON), 120 * SECOND, 3600 * SECOND, DAEMON)
+    assert (after.left_ns, after.pressure, after.stretch) == (-3 * SECOND, 1, LONGEST_STRETCH)
+    half = used(after, 120 * SECOND, 3750 * SECOND, DAEMON)
+    assert half.stretch == pytest.approx(1 + (LONGEST_STRETCH - 1) / 2)
+    paid = used(half, 120 * SECOND, 3900 * SECOND, DAEMON)
+    assert (paid.left_ns, paid.stretch) == (0, 1)
 
 
 def test_a_quiet_loop_turns_four_times_a_second() -> None:

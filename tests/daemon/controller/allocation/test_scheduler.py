@@ -158,6 +158,44 @@ def test_what_is_suspected_does_not_take_the_place_of_checks_that_are_due() -> N
     assert set(plan(functions, tight, Settings()).watches) == set(functions)
 
 
+def test_what_a_suspected_function_calls_is_observed_at_once() -> None:
+    """Also through a third, in debt and under full pressure, but once since the change, and no more than four."""
+    caller = seen(learned(), 3.0, urgency=9.0)
+    middle = replace(FUNCTION, offset=50)
+    functions = {
+        FUNCTION.key: caller,
+        middle.key: FunctionState(
+            identity=Identity(function=middle), profile=Profile(callers=((FUNCTION.key, 1.0),)), phase=Phase()
+        ),
+    }
+    names = {}
+    for place, (name, ago, above) in enumerate(
+        (
+            ("below", 5.0, FUNCTION.key),
+            ("far below", 5.0, middle.key),
+            ("seen since", 1.0, FUNCTION.key),
+            ("elsewhere", 5.0, "nobody"),
+        )
+    ):
+        one = replace(FUNCTION, offset=100 + place)
+        profile = Profile(callers=((above, 1.0),), inclusive_ns=100.0 + place)
+        functions[one.key] = seen(replace(learned(), identity=Identity(function=one), profile=profile), ago)
+        names[one.key] = name
+    tight = replace(MEANS, budget=2e4, income=1e6, cash=-1e6, pressure=1.0)
+    found = plan(functions, tight, Settings())
+    assert {names[key] for key in found.watches if key in names} == {"below", "far below"}
+    assert FUNCTION.key in found.watches and found.cash >= -1e6 - 5e6
+    weak = {**functions, FUNCTION.key: seen(learned(), 3.0, urgency=4.5)}
+    assert set(plan(weak, tight, Settings()).watches) == {FUNCTION.key}
+    for place in range(8):
+        one = replace(FUNCTION, offset=200 + place)
+        functions[one.key] = seen(
+            replace(learned(), identity=Identity(function=one), profile=Profile(callers=((FUNCTION.key, 1.0),))), 5.0
+        )
+    many = plan(functions, tight, Settings())
+    assert len(many.watches) == 5 and set(found.watches) < set(many.watches)
+
+
 def test_what_is_kept_for_watching_is_used_unless_our_own_work_must_be_saved() -> None:
     """A window is due ten seconds after the last check, under full pressure after ``verify_every``."""
     checked = replace(seen(learned(), 2.0), verification=Verification(checked_ns=NOW_NS - 11 * SECOND))

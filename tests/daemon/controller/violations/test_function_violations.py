@@ -17,10 +17,12 @@ NOW_NS = 5_000 * SECOND
 STREAM = Stream(what=What.LEVEL, part="all")
 
 
-def suspected(windows: int, log_e: float, since_ns: int = NOW_NS - 60 * SECOND) -> FunctionViolations:
+def suspected(
+    windows: int, log_e: float, since_ns: int = NOW_NS - 60 * SECOND, direction: Direction = Direction.SLOWER
+) -> FunctionViolations:
     """Return a function with one alarm, whose newest window ends now."""
     alarm = Alarm(
-        stream=STREAM, direction=Direction.FASTER, factor=0.5, factor_low=0.4, factor_high=0.6, since_ns=since_ns,
+        stream=STREAM, direction=direction, factor=0.5, factor_low=0.4, factor_high=0.6, since_ns=since_ns,
         windows=windows, log_e=log_e, opened=False,
     )  # fmt: skip
     one = replace(first_state(STREAM, 10.0, 0.001), ended_ns=NOW_NS)
@@ -29,13 +31,28 @@ def suspected(windows: int, log_e: float, since_ns: int = NOW_NS - 60 * SECOND) 
 
 @pytest.mark.parametrize(
     ("windows", "log_e", "urgent"),
-    [(3, 5.0, True), (UNDECIDED, 5.0, False), (UNDECIDED, SHOWN + 1, True), (3, 3.5, False)],
+    [(3, 3.5, True), (UNDECIDED, 3.5, False), (UNDECIDED, SHOWN + 1, True), (3, 2.5, False)],
 )
 def test_what_many_windows_did_not_decide_is_not_urgent(windows: int, log_e: float, urgent: bool) -> None:
     """Unless people are shown it; it is in doubt nevertheless, so nothing is learned from it."""
     violations = suspected(windows, log_e)
     assert bool(violations.urgency) is urgent
-    assert bool(violations.evidence) is (log_e >= 4)
+    assert bool(violations.evidence) is (log_e >= 3)
+
+
+@pytest.mark.parametrize(("log_e", "urgent"), [(5.0, False), (6.5, True)])
+def test_faster_calls_take_more_evidence_to_be_looked_at(log_e: float, urgent: bool) -> None:
+    """As in the simulation that the threshold comes from."""
+    violations = suspected(3, log_e, direction=Direction.FASTER)
+    assert bool(violations.urgency) is urgent
+    assert violations.changed_ns(3.0) == (NOW_NS - 60 * SECOND if urgent else None)
+
+
+def test_since_when_it_has_changed_is_told_of_enough_evidence() -> None:
+    """Of a suspicion that is strong enough, and of nothing else."""
+    assert suspected(3, 9.0).changed_ns(6.0) == NOW_NS - 60 * SECOND
+    assert suspected(3, 5.0).changed_ns(6.0) is None
+    assert FunctionViolations().changed_ns(0.0) is None
 
 
 def test_what_is_old_is_neither_urgent_nor_in_doubt() -> None:

@@ -1,0 +1,57 @@
+"""What is called by functions that have changed, or may have, is observed once: it may be why they did. Pure.
+
+A caller is slower because of what it calls, and the windows of either may come first. Without this a caller alone is
+named, and the next check of what it calls may be minutes away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from specmine.daemon.config.settings import SECOND, Settings
+from specmine.daemon.controller.function import FunctionState
+from specmine.daemon.controller.hotness import Ancestry, waits_for_work
+from specmine.daemon.controller.phase import FINISHED
+
+from .checks import CHECK_CALLS, seen_ns
+from .function_request import URGENT_NS, first_cost, full_cost, predicted, request, window_cost
+from .means import Means, Plan
+
+EVIDENCE = 6.0
+"""A suspicion from so much evidence on is followed to what the function calls."""
+AT_ONCE = 4
+"""Functions that are observed at a time for this reason: those first that take most time."""
+
+
+def with_called(functions: Mapping[str, FunctionState], so_far: Plan, means: Means, settings: Settings) -> Plan:
+    """Observe once what is called by functions that have changed, directly or through others, since they did."""
+    called = _called(functions, so_far)[:AT_ONCE]
+    watches, spent, cash, loan = dict(so_far.watches), 0.0, so_far.cash, means.savable
+    settings = replace(settings, check_calls=min(CHECK_CALLS, settings.window_calls), pace=1.0)
+    for function in called:
+        grant = min(full_cost(function, means), window_cost(function, means, settings) * SECOND / URGENT_NS)
+        watch = request(function, grant, means, settings)
+        first = 0.0 if watch is None else first_cost(function, watch, means, settings)
+        if watch is not None and first <= max(0.0, cash) + loan and len(watches) < means.slots:
+            watches[function.key] = watch
+            spent += predicted(function, watch, means, settings)
+            loan -= max(0.0, first - max(0.0, cash))
+            cash -= first
+    return replace(so_far, watches=watches, left=so_far.left - spent, cash=cash)
+
+
+def _called(functions: Mapping[str, FunctionState], so_far: Plan) -> list[FunctionState]:
+    """Return the known functions that had no window since a function changed that calls them."""
+    changed = {key: one.violations.changed_ns(EVIDENCE) for key, one in functions.items()}
+    since_ns = {key: at_ns for key, at_ns in changed.items() if at_ns is not None}
+    if not since_ns:
+        return []
+    callers, found = Ancestry(functions), []
+    for key, function in functions.items():
+        if function.state not in FINISHED or key in so_far.watches or key in since_ns or waits_for_work(function):
+            continue
+        after_ns = max((since_ns[each] for each in callers.of(key) if each in since_ns), default=0)
+        if seen_ns(function) < after_ns:
+            found.append(function)
+    return sorted(found, key=lambda one: (-one.profile.inclusive_ns, one.key))
