@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
@@ -96,6 +97,16 @@ class Target:
     def end(self) -> None:
         """Let it end."""
         self._child.communicate(timeout=60)
+
+    def __enter__(self) -> Self:
+        """Leave it running."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End it in any case."""
+        if self._child.returncode is None:
+            self._child.kill()
+            self._child.communicate()
 
 
 class Bare:

@@ -118,24 +118,23 @@ def timed(bare: Bare, target: Target, calls: int) -> int:
 
 def test_two_threads_of_one_place_are_timed_each_by_itself(bare: Bare, program: Path) -> None:
     """The second one's number differs by the number of places: it finds its place taken, and is kept elsewhere."""
-    first = Target(program)
-    second = with_number(program, first.pid + THREAD_CELLS)
-    bare.slots[SLOT]["generation"] = 3
-    with bare.linked(program, {first.offsets["z"]: "call_time_session"}, COOKIE):
-        for one in (first, second):
-            bare.watch(one.pid)
-        assert [timed(bare, one, 5) for one in (first, second, first, second)] == [5, 5, 5, 5]
-        assert owners(bare)[first.pid % THREAD_CELLS] == first.pid
-    first.end()
-    second.end()
+    with Target(program) as first, with_number(program, first.pid + THREAD_CELLS) as second:
+        bare.slots[SLOT]["generation"] = 3
+        with bare.linked(program, {first.offsets["z"]: "call_time_session"}, COOKIE):
+            for one in (first, second):
+                bare.watch(one.pid)
+            assert [timed(bare, one, 5) for one in (first, second, first, second)] == [5, 5, 5, 5]
+            assert owners(bare)[first.pid % THREAD_CELLS] == first.pid
+        first.end()
+        second.end()
 
 
 @pytest.mark.parametrize("seen", [True, False])
 def test_nothing_is_left_to_the_next_thread_of_a_number(bare: Bare, program: Path, seen: bool) -> None:
     """A call that was open when a thread ended makes no recursion of the next one's, nor if its end went unseen."""
-    first = Target(program)
     bare.slots[SLOT]["generation"] = 3
     with ExitStack() as stack:
+        first = stack.enter_context(Target(program))
         if seen:
             stack.enter_context(ends_seen(bare, "exit"))
         stack.enter_context(bare.linked(program, {first.offsets["leaper"]: "call_time_session"}, COOKIE))
@@ -146,7 +145,7 @@ def test_nothing_is_left_to_the_next_thread_of_a_number(bare: Bare, program: Pat
         first.end()
         assert bare.counted(COOKIE)["calls"] == begun["calls"] + 1
         assert (first.pid % THREAD_CELLS in owners(bare)) is not seen
-        second = with_number(program, first.pid)
+        second = stack.enter_context(with_number(program, first.pid))
         second.execute(program)
         second.end()
         after = bare.counted(COOKIE)
