@@ -27,7 +27,7 @@ _FOLDED = tuple(family for family in OF_FUNCTIONS if family.folded)
 _OVER_BUILDS = tuple(family for family in OF_FUNCTIONS if family.kind == "counter" and not family.per_build)
 _OF_BUILDS = tuple(family for family in OF_FUNCTIONS if family.per_build)
 _OF_THE_NEWEST = tuple(family for family in OF_FUNCTIONS if family not in {*_OVER_BUILDS, *_OF_BUILDS})
-_MOST_CHANGES = 50  # ten series each
+_MOST_CHANGES = 50  # eleven series each
 
 
 class SeriesLimit:
@@ -125,11 +125,20 @@ class SeriesLimit:
 
 
 def _of_changes(functions: Sequence[FunctionSnapshot], status: Mapping[str, Any]) -> Iterator[Row]:
+    """Return the series of one comparison of each function, so that the next build begins no new series."""
     programs = {(each.name, each.module): each.program for each in functions}
-    for change in status.get("changes", ())[:_MOST_CHANGES]:
-        name, module = str(change["function"]), str(change["module"])
-        told = (programs.get((name, module), ""), name, module, str(change["base"]), str(change["new"]))
+    shown: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for change in sorted(status.get("changes", ()), key=_change_rank):  # else in their order: the newest first
+        shown.setdefault((str(change["function"]), str(change["module"])), change)
+    for (name, module), change in list(shown.items())[:_MOST_CHANGES]:
+        told = (programs.get((name, module), ""), name, module)
         yield from rows(OF_CHANGES, change, tuple(map(label_text, told)))
+
+
+def _change_rank(change: Mapping[str, Any]) -> int:
+    if change["alarm"] == "raised":
+        return 0 if change["cause"] else 1
+    return 2 if change["alarm"] == "acknowledged" else 3
 
 
 def _scraped(functions: Sequence[FunctionSnapshot], folded: Sequence[FunctionSnapshot]) -> Scraped:

@@ -212,7 +212,13 @@ OF_EXPERIMENTS: tuple[Family[Mapping[str, Any]], ...] = labelled(
 )
 
 OF_CHANGES: tuple[Family[Mapping[str, Any]], ...] = labelled(
-    (*OF_A_FUNCTION, "base", "new"),
+    OF_A_FUNCTION,
+    gauge(
+        "change_info",
+        "The two builds that are compared; always 1.",
+        lambda c: {(str(c["base"]), str(c["new"])): 1},
+        *("base", "new"),
+    ),
     gauge(
         "change_state",
         "Verdict on a function between two builds: one state is 1.",

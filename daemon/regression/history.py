@@ -124,7 +124,7 @@ def with_median(history: BuildHistory, one: LifetimeMedian) -> BuildHistory:
 
 
 def entries(history: BuildHistory, calls: Collection[tuple[Name, Name]] = ()) -> list[dict[str, Any]]:
-    """Return the comparisons as JSON values: those with an alarm first, then by name.
+    """Return the comparisons as JSON values: those with an alarm first, then by name, the newest first.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def entries(history: BuildHistory, calls: Collection[tuple[Name, Name]] = ()) ->
         explained["\0".join(pair)] = causes({title(*each.name) for each in raised}, named)
     found = sorted(
         history.comparisons.values(),
-        key=lambda each: (each.alarm.status is Status.QUIET, each.name, each.base, each.new),
+        key=lambda each: (each.alarm.status is Status.QUIET, each.name, -each.utc_ns, each.base, each.new),
     )
     return [entry_of(each, explained[f"{each.base}\0{each.new}"].get(title(*each.name))) for each in found]
 

@@ -12,6 +12,7 @@ import pytest
 from specmine.daemon.controller.events import Arrived
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.loop import Step
+from specmine.daemon.metrics.cardinality import _of_changes
 from specmine.daemon.metrics.collector import SnapshotCollector
 from specmine.daemon.regression.history import (
     MOST_BUILDS,
@@ -152,7 +153,7 @@ def test_lifetimes_that_live_or_say_little_do_not_count() -> None:
 
 
 def test_comparisons_are_exported() -> None:
-    """Each comparison has its series; all together stay few."""
+    """Each function has the series of one comparison, its builds in one of them; all together stay few."""
     from tests.daemon.metrics.test_collector import status  # noqa: PLC0415
 
     history = grown(grown(BuildHistory(), "old", 1.0, 20, 1), "new", 1.1, 10, 2)
@@ -160,13 +161,30 @@ def test_comparisons_are_exported() -> None:
         history = grown(grown(history, "old", 1.0, 3, 1, f"g{number}"), "new", 1.0, 1, 2, f"g{number}")
     shown = {**status(), "changes": entries(history)}
     families = {each.name: each for each in SnapshotCollector(lambda: ((), shown), series=2000).collect()}
-    labels = {"program": "", "function": "f", "module": "app", "base": "old", "new": "new"}
+    labels = {"program": "", "function": "f", "module": "app"}
+    assert [each.labels for each in families["specmine_change_info"].samples if each.labels["function"] == "f"] == [
+        {**labels, "base": "old", "new": "new"}
+    ]
     alarms = families["specmine_change_alarm"].samples
     assert [each.value for each in alarms if each.labels == {**labels, "direction": "worse"}] == [1.0]
     assert len(alarms) == 50
     states = {each.labels["state"]: each.value for each in families["specmine_change_state"].samples
               if each.labels["function"] == "f"}  # fmt: skip
     assert states == {"worse": 1.0, "better": 0.0, "equivalent": 0.0, "undecided": 0.0}
+
+
+def test_series_go_on_with_the_next_build() -> None:
+    """One comparison is told: of those with an alarm the newest, else the newest. Only its builds change."""
+    history, told = grown(BuildHistory(), "old", 1.0, 20, 1), []
+    for at, (build, factor, count) in enumerate((("same", 1.0, 20), ("slow", 1.3, 20), ("fixed", 1.0, 1)), start=1):
+        for number in range(count):
+            history = with_median(history, settled(build, number, 1e5 * factor, at=1000 * at + number))
+        found = list(_of_changes((), {"changes": entries(history)}))
+        told += [labels[3:] for name, labels, _ in found if name == "specmine_change_info"]
+        others = [labels for name, labels, _ in found if name != "specmine_change_info"]
+        assert {labels[:3] for labels in others} == {("", "f", "app")}
+        assert not {"old", "same", "slow", "fixed"} & {each for labels in others for each in labels[3:]}
+    assert told == [("old", "same"), ("old", "slow"), ("old", "slow")]
 
 
 def test_a_restart_forgets_nothing() -> None:
