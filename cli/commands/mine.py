@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from specmine.cli.runners.progress import Progress, wants_live
 from specmine.cli.text.functions import table
 from specmine.cli.text.specification import busiest_first, specification
 from specmine.cli.text.suggestions import did_you_mean
-from specmine.model.errors import InputError
+from specmine.model.errors import HostError, InputError
 
 MOST_SHOWN = 12
 """Functions that are listed where nothing is asserted."""
@@ -80,7 +82,7 @@ def run_mining(
     Raises
     ------
     InputError
-        Also if functions were named and the program has none of them.
+        There is no such program, or it has none of the functions that were named.
     HostError
         Privilege is missing: known before what mines is imported, which takes a second.
     """
@@ -88,7 +90,11 @@ def run_mining(
     from specmine.daemon.config.tree import Config  # noqa: PLC0415
     from specmine.probes.kernel.privilege import check_bpf  # noqa: PLC0415
 
-    check_bpf((load_config(config) if config else Config()).kernel.interpreter)
+    try:
+        check_bpf((load_config(config) if config else Config()).kernel.interpreter)
+    except HostError:
+        _check_there(pid, exe)
+        raise
     from specmine.daemon.foreground import MineOptions, mine  # noqa: PLC0415
 
     options = MineOptions(
@@ -113,6 +119,15 @@ def run_mining(
         hint = "".join(did_you_mean(each, result.names) for each in functions)
         raise InputError(f"no function of the program matches {' or '.join(functions)}{hint}")
     return document
+
+
+def _check_there(pid: int | None, exe: Path | None) -> None:
+    """Raise InputError if there is no such program: that is wrong with any privilege."""
+    from specmine.probes.process.selection import Selection, check_choice  # noqa: PLC0415
+
+    if pid is not None or exe is not None:
+        with suppress(HostError):
+            check_choice(Selection(pid=pid or 0, exe=os.path.realpath(exe) if exe else ""))
 
 
 _NEXT = "Next: a longer --duration, a larger --budget, or --function NAME to learn few functions."

@@ -141,6 +141,21 @@ def test_without_privilege_nothing_is_started(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("choice", "said"),
+    [(["-p", str(1 << 22)], "there is no process"), (["--exe", "/nowhere"], "/nowhere is not a file")],
+)
+def test_without_privilege_what_is_not_there_is_told_first(
+    choice: list[str], said: str, monkeypatch: pytest.MonkeyPatch, outcome: Outcome
+) -> None:
+    """Privileges would not help: a wrong choice is code 2 for everybody."""
+    monkeypatch.setattr(privilege, "effective_capabilities", lambda: 0)
+    for command in ("mine", "record"):
+        code, out, err = outcome(command, "--output", "-", *choice)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert said in err
+
+
 def test_the_interpreter_of_the_configuration_may_have_rights_of_its_own(
     mined: list[MineOptions], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, outcome: Outcome
 ) -> None:
