@@ -43,7 +43,8 @@ def with_called(functions: Mapping[str, FunctionState], so_far: Plan, means: Mea
 
 def _called(functions: Mapping[str, FunctionState], so_far: Plan) -> list[FunctionState]:
     """Return the known functions that had no window since a function changed that calls them."""
-    changed = {key: one.violations.changed_ns(EVIDENCE) for key, one in functions.items()}
+    doubtful = (key for key, one in functions.items() if one.violations.alarms or one.violations.standing)
+    changed = {key: functions[key].violations.changed_ns(EVIDENCE) for key in doubtful}
     since_ns = {key: at_ns for key, at_ns in changed.items() if at_ns is not None}
     if not since_ns:
         return []

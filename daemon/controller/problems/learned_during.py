@@ -60,14 +60,23 @@ def with_learned_during(functions: dict[str, FunctionState], settings: Settings,
 
 
 def _is_around(one: Violation, other: FunctionState, function: FunctionState, yardstick: Yardstick) -> bool:
-    """Tell whether the windows of a yardstick were taken, for the most part, after a violation began."""
+    """Tell whether the windows of a yardstick were taken, for the most part, after a violation can have begun."""
     settling = yardstick.settling
     if other.key == function.key or settling is None or yardstick.inherited_ns is not None:
         return False
     everywhere = one.cause.kind is CauseKind.HOST
     if not everywhere and not set(other.identity.programs) & set(function.identity.programs):
         return False
-    return settling.began_ns + yardstick.since_ns > 2 * one.since_ns
+    return settling.began_ns + yardstick.since_ns > 2 * earliest_ns(one, other)
+
+
+def earliest_ns(one: Violation, function: FunctionState) -> int:
+    """Return when a violation of a function can have begun at the earliest: at the end of the window before.
+
+    Where windows are a minute apart its moment may be told a minute late.
+    """
+    windows = (*function.history.timing, *function.history.paths)
+    return max((each.end_ns for each in windows if each.end_ns <= one.since_ns), default=one.since_ns)
 
 
 def _are_acknowledged(over: Iterable[Disturbance], functions: Mapping[str, FunctionState]) -> bool:

@@ -8,6 +8,7 @@ import pytest
 
 from specmine.daemon.config.settings import SECOND, Settings
 from specmine.daemon.controller.phase import State
+from specmine.daemon.controller.problems.learned_during import earliest_ns, with_learned_during
 from specmine.daemon.controller.reasons import LEARNED_DURING
 from specmine.daemon.documents.verdicts import verdict_of
 from specmine.model.verdict import Verdict
@@ -77,6 +78,29 @@ def test_what_is_slower_still_is_reported() -> None:
     """Three times slower than what was learned during a fault is a violation."""
     life = lived(program(), 460.0, [*CHANGES[:2], (400.0, "late", slower(3.0))], settings=SETTINGS)
     assert [one.direction for one in life.named("late").violations.open] == [Direction.SLOWER]
+
+
+def test_a_fault_may_have_begun_right_after_the_window_before_it() -> None:
+    """Windows come a minute apart: what was learned between the last usual one and the moment told is in doubt, too."""
+    state = lived(program(), OVER_S - 10.0, CHANGES, settings=SETTINGS)
+    steady, late = state.named("steady"), state.named("late")
+    (violation,) = steady.violations.open
+    usual = [each for each in steady.history.timing if each.end_ns <= violation.since_ns][-1:]
+    assert earliest_ns(violation, steady) == (usual[0].end_ns if usual else violation.since_ns)
+    yardstick = late.violations.yardstick
+    assert yardstick is not None and yardstick.settling is not None
+    learned_ns = (yardstick.settling.began_ns + yardstick.since_ns) // 2
+    for ago_s, during in ((60.0, True), (1.0, False)):
+        told = replace(violation, since_ns=learned_ns + 2 * SECOND)
+        standing = replace(steady.violations.standing[0], violation=told)
+        window = replace(steady.history.timing[-1], start_ns=0, end_ns=told.since_ns - round(ago_s * SECOND))
+        history = replace(steady.history, timing=(window,), paths=())
+        other = replace(steady, history=history, violations=replace(steady.violations, standing=(standing,)))
+        fresh = replace(late, violations=replace(late.violations, yardstick=replace(yardstick, during=())))
+        functions = {other.key: other, fresh.key: fresh}
+        with_learned_during(functions, SETTINGS, told.since_ns + 60 * SECOND)
+        after = functions[fresh.key].violations.yardstick
+        assert after is not None and bool(after.during) is during
 
 
 def test_an_acknowledged_fault_is_the_usual_state() -> None:
