@@ -41,9 +41,12 @@ def followed(state: ControllerState) -> tuple[str, ...]:
     asked = sorted(key for key, until_ns in state.asked.items() if until_ns > state.now_ns and key in state.functions)
     opened: list[tuple[int, str]] = []
     for key, function in state.functions.items():
+        standing = function.violations.standing
+        if not standing:
+            continue
         found_ns = [
             one.violation.found_ns
-            for one in function.violations.standing
+            for one in standing
             if one.violation.direction is not Direction.FASTER and not one.violation.because
         ]
         if found_ns and state.now_ns - max(found_ns) <= OPEN_NS and function.probe.watch is not None:

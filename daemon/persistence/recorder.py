@@ -43,7 +43,9 @@ from specmine.store import (
 from .profile_totals import ProfileTotals
 from .violation_record import ViolationRecord, listed
 
-RECORDS_EVERY_NS = 30 * SECOND
+RECORDS_EVERY_NS, RECORDS_UNDER_PRESSURE_NS = 30 * SECOND, 150 * SECOND
+"""How often what a function is like is written where its state did not change: it takes a sixth of a steady daemon's
+CPU time each 30 s. Windows and violations are written at once."""
 DOCUMENT_EVERY_NS, DOCUMENT_UNDER_PRESSURE_NS = 60 * SECOND, 300 * SECOND
 _LOADED = 40
 """Observations read of each function and kind: more than the controller holds."""
@@ -204,7 +206,8 @@ class StoreRecorder:
         if not moved and not last:
             return
         cost = state.agent_cost
-        everything = last or state.now_ns - self._records_ns >= RECORDS_EVERY_NS * cost.stretch
+        every_ns = RECORDS_EVERY_NS + cost.pressure * (RECORDS_UNDER_PRESSURE_NS - RECORDS_EVERY_NS)
+        everything = last or state.now_ns - self._records_ns >= every_ns * cost.stretch
         changed = {
             key: function
             for key, function in state.functions.items()

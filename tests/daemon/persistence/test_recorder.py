@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,15 @@ import pytest
 from specmine.daemon.config.settings import Settings
 from specmine.daemon.config.tree import StoreSettings
 from specmine.daemon.controller.decide import decide
-from specmine.daemon.controller.events import Arrived, Begun, Event, Restored
+from specmine.daemon.controller.events import Arrived, Begun, Event, Publish, Restored
+from specmine.daemon.controller.function import FunctionState, Identity
+from specmine.daemon.controller.phase import Phase, State
+from specmine.daemon.controller.profile import Profile
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.loop import Step
 from specmine.daemon.persistence.recorder import StoreRecorder
 from specmine.model.batch import Batch, Started
-from specmine.store import Host, open_store
+from specmine.store import FunctionRecord, Host, open_store
 from tests.support.simulated import PRICES
 from tests.support.stored import FUNCTION, LIFETIME, SECOND, UTC, observation
 
@@ -69,3 +73,31 @@ def test_a_clock_that_was_set_back_puts_nothing_into_the_future(tmp_path: Path) 
     lived(tmp_path / "s.db", "boot", UTC, windows(1001, 1002))
     again = lived(tmp_path / "s.db", "next", UTC - 365 * 24 * HOUR)
     assert [each.end_ns for each in again.observations] == [999 * SECOND, 1000 * SECOND]
+
+
+@pytest.mark.parametrize(
+    ("pressure", "stretch", "every_s"), [(0.0, 1.0, 30), (0.5, 1.0, 90), (1.0, 1.0, 150), (1.0, 2.0, 300)]
+)
+def test_records_are_written_less_often_to_save_our_own_time(
+    tmp_path: Path, pressure: float, stretch: float, every_s: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a function is like is written each 30 s, or up to ten times less often; a change of its state at once."""
+    stored = StoreRecorder(tmp_path / "s.db", StoreSettings(), pytest.fail)
+    put, written = stored._writer.put, list[int]()
+
+    def counted(*records: object) -> None:
+        written.extend(now_s for each in records if isinstance(each, FunctionRecord))
+        put(*records)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(stored._writer, "put", counted)
+    began = Begun(started=Started(now_ns=0, host={"boot_id": "boot"}, prices=PRICES), settings=Settings())
+    state, _ = decide(ControllerState(), began)
+    state = replace(state, agent_cost=replace(state.agent_cost, pressure=pressure, stretch=stretch))
+    identity = Identity(function=FUNCTION)
+    for now_s in range(0, 700, 10):
+        phase = Phase(state=State.TIMING if now_s < 610 else State.SINGLE)
+        function = FunctionState(identity=identity, profile=Profile(samples=now_s), phase=phase)
+        state = replace(state, now_ns=now_s * SECOND, functions={FUNCTION.key: function})
+        stored.listen(Step(number=now_s, event=Arrived(batch=Batch(now_ns=0)), state=state, actions=(Publish(why=""),)))
+    assert stored.close()
+    assert written == sorted({0, *range(every_s, 700, every_s), 610})
