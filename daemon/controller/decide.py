@@ -163,9 +163,10 @@ def _arrive(state: ControllerState, batch: Batch) -> tuple[ControllerState, tupl
             host = with_window(host, observation, function.violations.detector, renewed.violations.detector)
             functions[observation.function] = renewed
     for key, function in functions.items():
-        if function.state is State.CANDIDATE and function.probe.watch is not None:
+        phase = function.phase  # not by properties: this looks at all functions at each turn
+        if phase.state is State.CANDIDATE and function.probe.watch is not None:
             functions[key] = transitions.counted(function, now_ns)
-        elif function.state is State.UNSTABLE and now_ns - function.phase.since_ns >= transitions.PARKED_NS:
+        elif phase.state is State.UNSTABLE and now_ns - phase.since_ns >= transitions.PARKED_NS:
             functions[key] = function.moved(State.WAITING, None, now_ns)
     for waits in batch.waits:
         if waits.function in functions:

@@ -56,6 +56,8 @@ class CallReservoir:
         self._began, self._random = slots["began"], chance
         self._first, self._kept = slots["first"], slots["kept"]
         self._growing: dict[tuple[str, str], _Growing] = {}
+        self._grown: dict[tuple[str, str], None] = {}
+        """Which of these grew since news were asked for."""
         self._ended: dict[str, int] = {}
         """Lifetimes that have ended, and when."""
 
@@ -89,6 +91,7 @@ class CallReservoir:
                 reported=before.reported,
             )
         self._growing[key] = now
+        self._grown[key] = None
         if len(self._growing) > MOST:
             del self._growing[next(iter(self._growing))]
 
@@ -102,6 +105,8 @@ class CallReservoir:
 
     def news(self) -> tuple[CallSamples, ...]:
         """Return those that have grown enough since they were last reported."""
+        grown, self._grown = self._grown, {}
+        found = ((key, self._growing[key]) for key in grown if key in self._growing)
         return tuple(
             CallSamples(
                 function=function,
@@ -110,7 +115,7 @@ class CallReservoir:
                 first=tuple(growing.first),
                 sample=tuple(growing.sample),
             )
-            for (function, lifetime), growing in self._growing.items()
+            for (function, lifetime), growing in found
             if growing.take_growth()
         )
 
