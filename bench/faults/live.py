@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -36,6 +36,7 @@ from bench.faults.programs import apache, mariadb, nginx, postgres, redis, shop
 from bench.faults.programs.fault import Fault, Service
 from bench.lib.child_processes import in_order, running
 from bench.lib.driver import table
+from specmine.daemon.socket.client import PATIENCE_S, DaemonConnection, NoDaemon
 
 PROGRAMS: dict[str, Callable[[Path], AbstractContextManager[Service]]] = {
     "shop": shop.served,
@@ -118,20 +119,24 @@ class Daemon:
         asked = subprocess.run([*command, "--socket", self.folder / "socket"], capture_output=True, check=False)
         return list(json.loads(asked.stdout)["functions"]) if asked.stdout else []
 
-    def slower(self) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-        """Return functions with their open violations that are slower: causes first, the largest factor first."""
-        found = [
-            (function, violation)
-            for function in self.functions()
-            for violation in function.get("violations") or ()
-            if violation["state"] == "open" and violation["direction"] == "slower"
-        ]
-        return sorted(found, key=lambda pair: (bool(pair[1].get("because")), -(pair[1]["factor"] or 0)))
+    def slower(self) -> list[dict[str, Any]]:
+        """Return open violations that are slower: causes first, the largest factor first.
+
+        What is asked each two seconds must be cheap: the daemon answers within its own budget.
+        """
+        try:
+            connection = DaemonConnection(self.folder / "socket", timeout_s=PATIENCE_S)
+        except NoDaemon:
+            return []
+        with closing(connection):
+            listed = connection.ask({"command": "violations"})["violations"]
+        found = [each for each in listed if each["state"] == "open" and each["direction"] == "slower"]
+        return sorted(found, key=lambda each: (bool(each.get("because")), -(each["factor"] or 0)))
 
     def acknowledge(self) -> None:
         """Acknowledge all that stands."""
         command = Path(sys.executable).parent / "specmine"
-        for name in {function["function"] for function, _ in self.slower()}:
+        for name in {each["function"] for each in self.slower()}:
             subprocess.run([command, "acknowledge", name, "--socket", self.folder / "socket"], check=False)
 
 
@@ -143,7 +148,7 @@ def tried(daemon: Daemon, service: Service, fault: Fault, fault_s: float, rest_s
     known = _known(daemon, fault)
     fault.inject()
     began, at_fault = time.monotonic(), fault.account() if fault.account else None
-    opened_s, found = None, list[tuple[dict[str, Any], dict[str, Any]]]()
+    opened_s, found = None, list[dict[str, Any]]()
     try:
         while time.monotonic() - began < fault_s:
             time.sleep(POLL_S)
@@ -187,7 +192,7 @@ def _outcome(
     service: Service,
     fault: Fault,
     opened_s: float | None,
-    found: list[tuple[dict[str, Any], dict[str, Any]]],
+    found: list[dict[str, Any]],
     true_factor: float | None,
     closed_s: float | None,
 ) -> Outcome:
@@ -197,21 +202,21 @@ def _outcome(
             program=service.name, fault=fault.name, opened_s=opened_s, right=quiet, cause_right=quiet,
             closed_s=closed_s if opened_s is not None else None, true_factor=true_factor, harmless=fault.harmless,
         )  # fmt: skip
-    function, violation = found[0]
+    violation = found[0]
     cause = violation["cause"]["kind"]
     return Outcome(
         program=service.name,
         fault=fault.name,
         opened_s=opened_s,
-        first=function["function"],
-        right=_is_slowed(function["function"], fault) and not fault.harmless,
+        first=violation["function"],
+        right=_is_slowed(violation["function"], fault) and not fault.harmless,
         factor=violation["factor"],
         true_factor=true_factor,
         cause=cause,
         cause_right=cause in fault.causes,
         cause_text=f"{violation['cause']['text']} {json.dumps(violation['cause']['evidence'])}",
         harmless=fault.harmless,
-        others=sum(not other.get("because") for _, other in found) - 1,
+        others=sum(not other.get("because") for other in found) - 1,
         closed_s=closed_s,
         title=violation.get("title") or "",
         text=violation.get("text") or "",
@@ -266,13 +271,13 @@ def _undisturbed(daemon: Daemon, service: Service, quiet_s: float) -> Outcome:
     while time.monotonic() - began < quiet_s:
         time.sleep(QUIET_POLL_S)
         after_s, found = time.monotonic() - began, daemon.slower()
-        for function, violation in found:
+        for violation in found:
             if violation["id"] not in seen:
                 seen.add(violation["id"])
                 kind = "page" if _is_page(violation) else "ticket"
                 share, cause = violation["time_share"], violation["cause"]
                 print(
-                    f"{service.name}: after {after_s:.0f} s a {kind}: {function['function']}, factor "
+                    f"{service.name}: after {after_s:.0f} s a {kind}: {violation['function']}, factor "
                     f"{violation['factor']:.2f}, share of time {share:.2%}, cause {cause['kind']}: {cause['text']}",
                     flush=True,
                 )
