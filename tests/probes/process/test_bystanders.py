@@ -39,6 +39,27 @@ def test_what_is_shared_follows_each_look(monkeypatch: pytest.MonkeyPatch) -> No
     assert shared() == [False, True, False], "a hit is not forgotten"
 
 
+def test_processes_are_looked_at_when_somebody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most programs have ended by then; without a question a thousand are looked at together."""
+    looks = list[int]()
+
+    def executed(pid: int) -> frozenset[FileId]:
+        looks.append(pid)
+        return frozenset({(8, pid)})
+
+    monkeypatch.setattr(subject, "executed_files", executed)
+    seen = Bystanders()
+    for pid in (5, 6, 7, 6):
+        seen.look_at(pid)
+    seen.chosen(7)
+    assert looks == []
+    assert [seen.share((8, inode)) for inode in (5, 6, 7)] == [True, True, False]
+    assert looks == [5, 6], "once each, and none that is watched"
+    for pid in range(10, 10 + subject.MOST_UNREAD + 1):
+        seen.look_at(pid)
+    assert len(looks) == 2 + subject.MOST_UNREAD + 1
+
+
 def test_looks_at_all_processes_take_a_bounded_share(monkeypatch: pytest.MonkeyPatch) -> None:
     """A look that takes 60 ms is followed by another after 200 s, one that takes 1 ms after 30 s."""
     took_ns, clock_ns, looks = [60_000_000], [0], list[int]()
