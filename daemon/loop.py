@@ -138,13 +138,12 @@ def _sleep(steps: _Steps, source: Source, clock: Clock, began_ns: int, end_ns: i
         rested, latest = min(rested, safety_ns), min(latest, safety_ns)
     if end_ns is not None:
         soonest, rested, latest = min(soonest, end_ns), min(rested, end_ns), min(latest, end_ns)
-    clock.sleep_until_ns(soonest)
-    if soonest < rested:
-        clock.sleep_until_ns(rested, source.fileno(urgent=True))
-        if clock.now_ns() < rested:
-            return
-    soonest = rested
-    if soonest < (latest := max(soonest, min(latest, due_ns or latest))):
+    # each time of waking up costs as much as a look at the kernel's counters: most turns have one or two
+    clock.sleep_until_ns(rested, source.fileno(urgent=True) if soonest < rested else -1)
+    if clock.now_ns() < rested:
+        clock.sleep_until_ns(soonest)
+        return
+    if rested < (latest := max(rested, min(latest, due_ns or latest))):
         clock.sleep_until_ns(latest, source.fileno())
 
 
