@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Generic, Literal, TypeVar
 
 S = TypeVar("S")
@@ -73,6 +74,7 @@ def rows(families: Iterable[Family[S]], subject: S, labels: tuple[str, ...] = ()
             yield family.name, labels, float(values)
 
 
+@lru_cache(maxsize=4096)
 def label_text(text: str) -> str:
     """Return a label's value: control characters escaped, not endless; the encoder escapes quotes."""
     safe = "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
