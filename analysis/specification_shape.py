@@ -72,7 +72,7 @@ _CHECKS: Mapping[str, Check] = {
     **_named(_optional(_count), "calls_counted windows"),
     **_named(
         _number,
-        "share utility time_share watched_seconds uncertainty_seconds bias_seconds mean_seconds",
+        "share utility time_share idle_share watched_seconds uncertainty_seconds bias_seconds mean_seconds",
     ),
     **_named(_optional(_number), "certainty independent_calls"),
     **_named(_optional(_number), "seconds low high upper_seconds price_ns rate_per_second factor behaviour level"),

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 _FIELDS = (
     "function", "program", "module", "build_id", "build", "state", "reason", "needed", "calls", "calls_exact",
-    "rate_per_second", "time_share", "utility", "observations", "grade", "price_ns", "verdict", "quantiles", "observed",
-    "violations",
+    "rate_per_second", "time_share", "idle_share", "utility", "observations", "grade", "price_ns", "verdict",
+    "quantiles", "observed", "violations",
 )  # fmt: skip
 
 

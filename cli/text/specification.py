@@ -7,6 +7,7 @@ from typing import Any
 
 from specmine.analysis.documents import Document, Entry, functions_of, title
 from specmine.analysis.wording.assertions import assertion, is_asserted, wrapped
+from specmine.analysis.wording.function_order import by_work
 from specmine.analysis.wording.levels import present, sentence, uncertainty_of
 from specmine.analysis.wording.losses import words_of
 from specmine.analysis.wording.states import counted
@@ -52,8 +53,8 @@ def _timed(entries: Sequence[Entry], width: int) -> list[str]:
 
 
 def busiest_first(entries: Sequence[Entry]) -> list[Entry]:
-    """Return functions by their share of the time, where it is known, else by their calls."""
-    return sorted(entries, key=lambda each: (-float(each.get("time_share") or 0.0), -int(each.get("calls") or 0)))
+    """Return functions by their share of the time, where it is known, else by their calls; what waits for work last."""
+    return sorted(entries, key=lambda each: (*by_work(each), -int(each.get("calls") or 0)))
 
 
 def heading(document: Document, width: int) -> list[str]:

@@ -58,8 +58,9 @@ def description_of(
     detail: bool,
     around: Context | None = None,
     levels: Levels | None = None,
+    idle: float = 0.0,
 ) -> dict[str, Any]:
-    """Return the JSON values of a function; ``detail`` adds all durations timed.
+    """Return the JSON values of a function; ``detail`` adds all durations timed, ``idle`` is its share of idle waits.
 
     ``around`` are the names around violations, the same for all functions of a state. Without ``levels`` they are those
     of the windows that the state retains.
@@ -80,7 +81,7 @@ def description_of(
         known = _stated(function, state, callees, detail, levels)
         _known[function.key, detail] = basis, marks, known
     named = {"function": function.function.name, "program": program_of(function, state) or None}
-    return named | known | _current(function, state, total, around)
+    return named | known | _current(function, state, total, around) | {"idle_share": idle}
 
 
 def _looked_up(place: tuple[str, bool], basis: _Basis, marks: _Basis) -> dict[str, Any] | None:

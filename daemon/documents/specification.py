@@ -9,6 +9,7 @@ from typing import Any
 
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.hotness import Total, is_worth_it, total_of
+from specmine.daemon.controller.idle_time import idle_shares
 from specmine.daemon.controller.phase import State
 from specmine.daemon.controller.state import ControllerState
 
@@ -52,9 +53,12 @@ def specification(
     keep_functions(state.functions.keys())
     keep_detectable(state.functions.keys())
     total = total_of(state.functions.values(), state.elsewhere)
-    around = context_of(state)
+    around, idle = context_of(state), idle_shares(state.functions)
     listed = sorted(
-        (description_of(each, state, total, detail, around, levels.get(each.key)) for each in _listed(state, total)),
+        (
+            description_of(each, state, total, detail, around, levels.get(each.key), idle.get(each.key, 0.0))
+            for each in _listed(state, total)
+        ),
         key=lambda entry: (-entry["calls"], entry["function"], entry["module"], entry["key"]),
     )
     return {
