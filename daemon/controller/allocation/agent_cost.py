@@ -20,6 +20,9 @@ AVERAGED_NS = 600 * SECOND
 """Over this time the share is kept."""
 LONGEST_STRETCH = 4.0
 """So much further apart is at most what goes on at full pressure."""
+MOST_OWED = 1 / 6
+"""At most this share of what ten minutes bring is owed: what a busy while cost beyond that is forgiven. With half of it
+owed, windows stayed rare for a quarter of an hour after such a while."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +66,11 @@ def used(before: AgentCost, spent_ns: int, now_ns: int, settings: Settings, load
         return replace(before, left_ns=0.0, spent_ns=spent_ns, now_ns=now_ns)
     left = before.left_ns - max(0, spent_ns - before.spent_ns - loaded_ns)
     earned = settings.agent * (_counted(now_ns - before.began_ns) - _counted(before.now_ns - before.began_ns))
-    saved = _saved(settings)
+    saved, most_owed = _saved(settings), MOST_OWED * settings.agent * AVERAGED_NS
     steady = now_ns - before.began_ns >= AVERAGED_NS
     # the allowance lapses after the first ten minutes; what is owed for them, or for a busy hour, is not paid back
-    left = max(min(left + earned, saved), -saved) if steady else max(left, min(left + earned, saved))
-    owed = min(1.0, max(0.0, -left / saved)) if steady else 0.0
+    left = max(min(left + earned, saved), -most_owed) if steady else max(left, min(left + earned, saved))
+    owed = min(1.0, max(0.0, -left / most_owed)) if steady else 0.0
     return replace(
         before,
         left_ns=left,

@@ -89,7 +89,8 @@ def with_open(functions: Iterable[FunctionState], so_far: Plan, means: Means, se
     for function in sorted(violated, key=lambda one: (seen_ns(one), one.key)):
         if means.now_ns - seen_ns(function) < every_ns or len(watches) >= means.slots:
             break
-        grant = min(full_cost(function, means), window_cost(function, means, settings) * SECOND / every_ns)
+        apart_ns = min(every_ns, settings.limit_ns)
+        grant = min(full_cost(function, means), window_cost(function, means, settings) * SECOND / apart_ns)
         watch = request(function, grant, means, settings)
         first = 0.0 if watch is None else first_cost(function, watch, means, settings)
         if watch is not None and (loan == means.savable or first <= loan):
@@ -123,8 +124,9 @@ def with_checks(finished: Sequence[FunctionState], so_far: Plan, means: Means, s
     for function in due:
         if len(watches) >= means.slots or spent >= share:
             break
-        # one window and its probes go again: the next on-phase would come when the next check is due
-        grant = min(full_cost(function, means), window_cost(function, means, settings) * SECOND / every_ns)
+        # one window and its probes go again: the next on-phase would come when the next check is due, or not at all
+        apart_ns = min(every_ns, settings.limit_ns)
+        grant = min(full_cost(function, means), window_cost(function, means, settings) * SECOND / apart_ns)
         watch = request(function, grant, means, settings)
         first = 0.0 if watch is None else first_cost(function, watch, means, settings)
         borrowed = max(0.0, first - max(0.0, cash))
@@ -177,7 +179,7 @@ def _check_every_ns(finished: Sequence[FunctionState], share: float, means: Mean
     least_ns: float = min(WATCH_EVERY_NS, settings.verify_every_ns)
     least_ns += means.pressure * (settings.verify_every_ns - least_ns)
     round_ns = sum(window_cost(one, means, settings) for one in finished) * SECOND / max(share, 1.0)
-    return max(least_ns, min(round_ns, settings.verify_every_ns)) * means.stretch
+    return max(least_ns, min(round_ns, settings.verify_every_ns)) * means.check_stretch
 
 
 def _is_due(function: FunctionState, every_ns: float, means: Means, settings: Settings) -> bool:

@@ -46,7 +46,12 @@ class Means:
     pressure: float = 0.0
     """In [0, 1]: how much of our own work must be saved; each window costs a few ms of it."""
     stretch: float = 1.0
-    """So much further apart are windows besides."""
+    """So much further apart are turns and plans besides, and the square of it what is learned."""
+
+    @property
+    def check_stretch(self) -> float:
+        """How much further apart checks are: learning gives way first, to a quarter, before a change is found later."""
+        return max(1.0, self.stretch - 1.0)
 
     @property
     def slots(self) -> int:

@@ -84,8 +84,11 @@ def on_phase(rate: float, call_ns: float, hit_ns: float, settings: Settings) -> 
 
 
 def shortest_period_ns(settings: Settings) -> int:
-    """Return how often on-phases come at most: ten observations in the time of one full window, two a second."""
-    return round(settings.pace * max(settings.window_ns // 10, 10 * SHORTEST_ON_NS))
+    """Return how often on-phases come at most: ten observations in the time of one full window, two a second.
+
+    However slow the pace, they come before a window is given up.
+    """
+    return min(round(settings.pace * max(settings.window_ns // 10, 10 * SHORTEST_ON_NS)), settings.limit_ns)
 
 
 def watch_for(

@@ -44,18 +44,20 @@ PACE_UNDER_PRESSURE = 10.0
 def plan(functions: Mapping[str, FunctionState], means: Means, settings: Settings) -> Plan:
     """Allocate the budget: first looks, what is suspected or violated, checks, looks inside, learning by utility."""
     total = total_of(functions.values(), means.runtime)
-    pace = (1 + (PACE_UNDER_PRESSURE - 1) * means.pressure) * means.stretch
-    settings = replace(settings, window_calls=_window_calls(functions, means, settings), pace=pace)
+    pace = 1 + (PACE_UNDER_PRESSURE - 1) * means.pressure
+    window_calls = _window_calls(functions, means, settings)
+    settings = replace(settings, window_calls=window_calls, pace=pace * means.stretch**2)
     result = _first_looks(functions, total, means, settings)
     finished = [function for function in functions.values() if function.state in FINISHED]
     settings = replace(settings, check_calls=check_calls(finished, means, settings))
+    checking = replace(settings, pace=pace * means.check_stretch)
     result = with_suspected(finished, result, means, settings)
     result = with_open(functions.values(), result, means, settings)
     result = with_called(functions, result, means, settings)
-    result = with_checks(finished, result, means, settings)
+    result = with_checks(finished, result, means, checking)
     result = with_looks(functions.values(), result, means, settings)
     result = with_learning(functions, total, result, means, settings)
-    return with_watching(finished, result, means, settings)
+    return with_watching(finished, result, means, checking)
 
 
 def _window_calls(functions: Mapping[str, FunctionState], means: Means, settings: Settings) -> int:

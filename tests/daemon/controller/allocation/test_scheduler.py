@@ -196,6 +196,33 @@ def test_what_a_suspected_function_calls_is_observed_at_once() -> None:
     assert len(many.watches) == 5 and set(found.watches) < set(many.watches)
 
 
+def test_learning_gives_way_to_checks() -> None:
+    """With debts of our own time checks come each minute until learning is at a quarter, then after up to three."""
+    checked = replace(seen(learned(), 2.0), verification=Verification(checked_ns=NOW_NS - 61 * SECOND))
+    functions = {FUNCTION.key: checked}
+    for stretch, ago_s, due in (
+        (1.0, 61, True),
+        (2.0, 61, True),
+        (3.0, 61, False),
+        (3.0, 121, True),
+        (4.0, 170, False),
+    ):
+        tight = replace(MEANS, pressure=1.0, stretch=stretch)
+        verification = Verification(checked_ns=NOW_NS - ago_s * SECOND)
+        functions[FUNCTION.key] = replace(checked, verification=verification)
+        assert (FUNCTION.key in plan(functions, tight, Settings()).watches) is due
+    apart = {}
+    for stretch in (1.0, 2.0, 4.0):
+        tight = replace(MEANS, pressure=1.0, stretch=stretch)
+        beginning = replace(FUNCTION, offset=900)
+        new = FunctionState(
+            identity=Identity(function=beginning), profile=Profile(own_ns=1e9, inclusive_ns=1e9),
+            phase=Phase(state=State.WAITING), probe=ProbeState(rate=50_000.0),
+        )  # fmt: skip
+        apart[stretch] = plan({new.key: new}, tight, Settings()).watches[new.key].period_ns
+    assert [apart[each] / SECOND for each in (1.0, 2.0, 4.0)] == [10, 40, Settings().limit_ns / SECOND]
+
+
 def test_what_is_kept_for_watching_is_used_unless_our_own_work_must_be_saved() -> None:
     """A window is due ten seconds after the last check, under full pressure after ``verify_every``."""
     checked = replace(seen(learned(), 2.0), verification=Verification(checked_ns=NOW_NS - 11 * SECOND))
