@@ -89,8 +89,7 @@ def with_open(functions: Iterable[FunctionState], so_far: Plan, means: Means, se
     for function in sorted(violated, key=lambda one: (seen_ns(one), one.key)):
         if means.now_ns - seen_ns(function) < every_ns or len(watches) >= means.slots:
             break
-        apart_ns = min(every_ns, settings.limit_ns)
-        grant = min(full_cost(function, means), window_cost(function, means, settings) * SECOND / apart_ns)
+        grant = _grant(function, every_ns, means, settings)
         watch = request(function, grant, means, settings)
         first = 0.0 if watch is None else first_cost(function, watch, means, settings)
         if watch is not None and (loan == means.savable or first <= loan):
@@ -124,9 +123,8 @@ def with_checks(finished: Sequence[FunctionState], so_far: Plan, means: Means, s
     for function in due:
         if len(watches) >= means.slots or spent >= share:
             break
-        # one window and its probes go again: the next on-phase would come when the next check is due, or not at all
-        apart_ns = min(every_ns, settings.limit_ns)
-        grant = min(full_cost(function, means), window_cost(function, means, settings) * SECOND / apart_ns)
+        # one window and its probes go again: the next on-phase would come when the next check is due
+        grant = _grant(function, every_ns, means, settings)
         watch = request(function, grant, means, settings)
         first = 0.0 if watch is None else first_cost(function, watch, means, settings)
         borrowed = max(0.0, first - max(0.0, cash))
@@ -180,6 +178,12 @@ def _check_every_ns(finished: Sequence[FunctionState], share: float, means: Mean
     least_ns += means.pressure * (settings.verify_every_ns - least_ns)
     round_ns = sum(window_cost(one, means, settings) for one in finished) * SECOND / max(share, 1.0)
     return max(least_ns, min(round_ns, settings.verify_every_ns)) * means.check_stretch
+
+
+def _grant(function: FunctionState, every_ns: float, means: Means, settings: Settings) -> float:
+    """Return what a function gets for one window, ns of cost per second: never so little that it would get none."""
+    apart_ns = min(every_ns, 0.5 * settings.limit_ns)
+    return min(full_cost(function, means), window_cost(function, means, settings) * SECOND / apart_ns)
 
 
 def _is_due(function: FunctionState, every_ns: float, means: Means, settings: Settings) -> bool:

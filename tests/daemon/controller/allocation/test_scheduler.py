@@ -211,6 +211,12 @@ def test_learning_gives_way_to_checks() -> None:
         verification = Verification(checked_ns=NOW_NS - ago_s * SECOND)
         functions[FUNCTION.key] = replace(checked, verification=verification)
         assert (FUNCTION.key in plan(functions, tight, Settings()).watches) is due
+    fast = replace(functions[FUNCTION.key], verification=Verification(checked_ns=NOW_NS - 200 * SECOND))
+    for rate in (10.0, 1e3, 1e5, 1e6):
+        functions[FUNCTION.key] = replace(fast, probe=replace(fast.probe, rate=rate))
+        for stretch in (1.0, 2.5, 4.0):
+            tight = replace(MEANS, pressure=1.0, stretch=stretch)
+            assert FUNCTION.key in plan(functions, tight, Settings()).watches, (rate, stretch)
     apart = {}
     for stretch in (1.0, 2.0, 4.0):
         tight = replace(MEANS, pressure=1.0, stretch=stretch)
