@@ -40,8 +40,9 @@ in the first seconds, nor so long where windows are short; twice as long while o
 IDLE_POLL_NS, WINDOW_PART = 500 * MS, 0.05
 """... and at least, or half as often under pressure: hits are counted in the kernel meanwhile. Twice as often where
 windows are short: they must not end late by more than this part of their length."""
-LONGEST_IDLE_NS = 2_000 * MS
-"""Where what we may use is overspent both grow with the stretch, up to this."""
+LONGEST_IDLE_NS, FRESH_NS = 3_000 * MS, 5_000 * MS
+"""Where what we may use is overspent both grow with the square of the stretch, up to this: turns give way before checks
+do. Not while something is awaited; a program that began so lately may be."""
 LAST_JOBS_NS = 10_000 * MS
 """How long the end of the loop waits for jobs that are running."""
 
@@ -155,14 +156,25 @@ def _idle_ns(state: ControllerState) -> int:
 
 def _stretched(usual_ns: int, state: ControllerState) -> int:
     cost = state.agent_cost
-    return min(round(usual_ns * (1 + cost.pressure) * cost.stretch), max(usual_ns, LONGEST_IDLE_NS))
+    stretch = 1.0 if cost.stretch <= 1 or _is_awaited(state) else cost.stretch**2
+    return min(round(usual_ns * (1 + cost.pressure) * stretch), max(usual_ns, LONGEST_IDLE_NS))
+
+
+def _is_awaited(state: ControllerState) -> bool:
+    """Tell whether turns must come soon: a burst of sampling ends, a program began, a change may open or close."""
+    if state.hertz:
+        return True
+    if any(each.processes and state.now_ns - each.start_ns < FRESH_NS for each in state.lifetimes.values()):
+        return True
+    doubts = (one.violations for one in state.functions.values())
+    return any(each.standing or (each.alarms and each.urgency) for each in doubts)
 
 
 def _rest_ns(state: ControllerState) -> int:
     """Return how long the source is left alone at least unless it is urgent."""
     if state.now_ns - state.began_ns < SEARCHING_NS:
         return POLL_EVERY_NS
-    longest_ns = round(REST_PART * state.settings.window_ns * state.agent_cost.stretch)
+    longest_ns = _stretched(round(REST_PART * state.settings.window_ns), state)
     return max(POLL_EVERY_NS, min(_stretched(REST_NS, state), longest_ns))
 
 

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
 from specmine.daemon.config.settings import Settings
+from specmine.daemon.controller.decide import decide
 from specmine.daemon.controller.events import Arrived, Begun, Mined, Reloaded, Stopping
+from specmine.daemon.controller.function import FunctionState, Identity
 from specmine.daemon.controller.phase import State
-from specmine.daemon.loop import Step, run
+from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.controller.violations.function_violations import OpenViolation
+from specmine.daemon.loop import Step, _rest_ns, run
 from specmine.daemon.worker.jobs import Job
 from specmine.daemon.worker.process import Done, InlineWorker
-from specmine.model.batch import Batch
+from specmine.model.batch import Batch, Lifetime, Started
 from specmine.model.errors import ProbeError
+from specmine.model.function import Function
 from tests.support.planted import paper_program
-from tests.support.simulated import MS, SECOND, FakeClock, SimulatedSource
+from tests.support.simulated import MS, PRICES, SECOND, FakeClock, SimulatedSource
 
 SHORT = Settings(window_ns=SECOND, limit_ns=10 * SECOND)
 
@@ -200,3 +206,33 @@ def test_safety_does_not_wait_until_cpu_time_of_our_own_is_left(kind: type[Wakea
     gaps = [after - before for before, after in itertools.pairwise(late)]
     assert max(gaps[:-1]) <= longest_ms * MS
     assert max(gaps) > 240 * MS
+
+
+@pytest.mark.parametrize(
+    ("stretch", "hertz", "age_s", "urgent", "rest_s"),
+    [
+        (1.0, 0, 60, False, 0.6),
+        (2.0, 0, 60, False, 2.4),
+        (4.0, 0, 60, False, 3.0),
+        (4.0, 49, 60, False, 0.6),
+        (4.0, 0, 2, False, 0.6),
+        (4.0, 0, 60, True, 0.6),
+    ],
+)
+def test_turns_are_stretched_unless_something_is_awaited(
+    stretch: float, hertz: int, age_s: int, urgent: bool, rest_s: float
+) -> None:
+    """With debts of our own time turns come three seconds apart, but not in bursts, after starts or beside doubts."""
+    began = Begun(started=Started(now_ns=0, host={}, prices=PRICES), settings=Settings())
+    state, _ = decide(ControllerState(), began)
+    program = Lifetime(
+        id="boot:5:1", pid=5, executable="/p", build_id="b", start_ns=(100 - age_s) * SECOND, processes=1
+    )
+    function = FunctionState(identity=Identity(function=Function(name="f", module="m", build_id="b", offset=1)))
+    standing = (cast(OpenViolation, object()),) if urgent else ()
+    function = replace(function, violations=replace(function.violations, standing=standing))
+    state = replace(
+        state, now_ns=100 * SECOND, hertz=hertz, lifetimes={program.id: program}, functions={function.key: function},
+        agent_cost=replace(state.agent_cost, pressure=1.0, stretch=stretch),
+    )  # fmt: skip
+    assert _rest_ns(state) == round(rest_s * SECOND)
