@@ -157,7 +157,7 @@ OF_THE_DAEMON: tuple[Family[Status], ...] = (
     ),
     gauge(
         "agent_stretch_ratio",
-        "How many times further apart windows and polls are where that is not enough, from 1 to 4.",
+        "How many times further apart plans are where that is not enough, from 1 to 4.",
         lambda s: s["budget"]["agent"]["stretch"],
     ),
     gauge(
