@@ -161,13 +161,15 @@ def _stretched(usual_ns: int, state: ControllerState) -> int:
 
 
 def _is_awaited(state: ControllerState) -> bool:
-    """Tell whether turns must come soon: a burst of sampling ends, a program began, a change may open or close."""
+    """Tell whether turns must come soon: a burst of sampling ends, a program began, a change is suspected.
+
+    One that is open may last for days, and needs no more windows than come anyway.
+    """
     if state.hertz:
         return True
     if any(each.processes and state.now_ns - each.start_ns < FRESH_NS for each in state.lifetimes.values()):
         return True
-    doubts = (one.violations for one in state.functions.values())
-    return any(each.standing or (each.alarms and each.urgency) for each in doubts)
+    return any(one.violations.alarms and one.violations.urgency for one in state.functions.values())
 
 
 def _rest_ns(state: ControllerState) -> int:

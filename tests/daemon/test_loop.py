@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from typing import cast
 
 import pytest
 
@@ -14,13 +13,14 @@ from specmine.daemon.controller.events import Arrived, Begun, Mined, Reloaded, S
 from specmine.daemon.controller.function import FunctionState, Identity
 from specmine.daemon.controller.phase import State
 from specmine.daemon.controller.state import ControllerState
-from specmine.daemon.controller.violations.function_violations import OpenViolation
 from specmine.daemon.loop import Step, _rest_ns, run
 from specmine.daemon.worker.jobs import Job
 from specmine.daemon.worker.process import Done, InlineWorker
+from specmine.mining.detection.alarm import Alarm, Stream
 from specmine.model.batch import Batch, Lifetime, Started
 from specmine.model.errors import ProbeError
 from specmine.model.function import Function
+from specmine.model.violation import Direction, What
 from tests.support.planted import paper_program
 from tests.support.simulated import MS, PRICES, SECOND, FakeClock, SimulatedSource
 
@@ -229,8 +229,11 @@ def test_turns_are_stretched_unless_something_is_awaited(
         id="boot:5:1", pid=5, executable="/p", build_id="b", start_ns=(100 - age_s) * SECOND, processes=1
     )
     function = FunctionState(identity=Identity(function=Function(name="f", module="m", build_id="b", offset=1)))
-    standing = (cast(OpenViolation, object()),) if urgent else ()
-    function = replace(function, violations=replace(function.violations, standing=standing))
+    alarm = Alarm(
+        stream=Stream(what=What.LEVEL, part="all"), direction=Direction.SLOWER, factor=2.0, factor_low=1.5,
+        factor_high=2.5, since_ns=99 * SECOND, windows=2, log_e=5.0, opened=False,
+    )  # fmt: skip
+    function = replace(function, violations=replace(function.violations, alarms=(alarm,) if urgent else ()))
     state = replace(
         state, now_ns=100 * SECOND, hertz=hertz, lifetimes={program.id: program}, functions={function.key: function},
         agent_cost=replace(state.agent_cost, pressure=1.0, stretch=stretch),
