@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 from specmine.daemon.config.settings import Settings
 from specmine.daemon.controller.allocation import agent_cost
 from specmine.daemon.controller.allocation.agent_cost import ALLOWANCE_NS, AVERAGED_NS, LONGEST_STRETCH, begun, used
+from specmine.daemon.controller.events import Arrived
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.loop import Step, run
 from specmine.daemon.worker.process import InlineWorker
@@ -82,6 +85,26 @@ def test_where_our_work_is_dear_windows_and_polls_stretch(
     run(source, DAEMON, clock, InlineWorker(), listeners=[listen], deadline_ns=1800 * SECOND)
     assert least * SECOND < (spent[29] - spent[14]) / 15 / 60 <= most * SECOND
     assert max(stretches) <= longest and stretches[-1] >= min(1.2, longest)
+
+
+def test_checks_go_on_where_our_work_is_dear() -> None:
+    """Functions that are on in phases only are observed each two minutes, too, within what was promised."""
+    clock, ended, spent = FakeClock(), defaultdict[str, list[int]](list), dict[int, int]()
+    source = Dear(tuple(unimodal(f"f{number:02d}", rate=20_000.0, own=0.01) for number in range(8)), clock)
+
+    def listen(step: Step) -> None:
+        spent[step.state.now_ns // (60 * SECOND)] = source.own_ns
+        for each in step.event.batch.observations if isinstance(step.event, Arrived) else ():
+            ended[each.function].append(each.end_ns)
+
+    state = run(source, DAEMON, clock, InlineWorker(), listeners=[listen], deadline_ns=1500 * SECOND)
+    first_ns = state.now_ns - 600 * SECOND
+    late = {key: [each for each in times if each >= first_ns] for key, times in ended.items()}
+    assert len(late) == 8
+    for times in late.values():
+        assert max(after - before for before, after in pairwise([first_ns, *times, state.now_ns])) <= 120 * SECOND
+    minutes = sorted(spent)
+    assert (spent[minutes[-1]] - spent[minutes[-11]]) / 600 <= 0.0115 * SECOND
 
 
 def test_what_is_owed_is_bounded_and_forgotten() -> None:
