@@ -27,6 +27,7 @@ from specmine.daemon.controller.events import (
     Stopping,
     Surveyed,
 )
+from specmine.daemon.controller.function import is_doubted
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.worker.process import Worker
 from specmine.model.batch import FollowWaits, Sampling, Source, Unwatch, Watch
@@ -169,7 +170,7 @@ def _is_awaited(state: ControllerState) -> bool:
         return True
     if any(each.processes and state.now_ns - each.start_ns < FRESH_NS for each in state.lifetimes.values()):
         return True
-    return any(one.violations.alarms and one.violations.urgency for one in state.functions.values())
+    return is_doubted(state.functions)
 
 
 def _rest_ns(state: ControllerState) -> int:

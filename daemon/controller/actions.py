@@ -19,7 +19,7 @@ from .bursts import hertz_in_bursts, is_between, rhythm, waits_in_bursts
 from .call_counts import with_watch
 from .events import Action, Mine, Publish
 from .explanation import job_for
-from .function import FunctionState, changed
+from .function import FunctionState, changed, is_doubted
 from .history import enough
 from .hotness import (
     FIRST_LOOK_NS,
@@ -116,8 +116,7 @@ def _with_due_plan(
     state: ControllerState, pairs: Sequence[tuple[FunctionState | None, FunctionState]], *, moved: bool
 ) -> ControllerState:
     """Note by when functions that moved, or were checked, need a plan."""
-    cost = state.agent_cost
-    later_ns = round(cost.pressure * cost.stretch * PLAN_MOVED_NS)
+    later_ns = round(state.agent_cost.pressure * _stretch(state) * PLAN_MOVED_NS)
     if moved:
         due_ns = state.planned_ns + later_ns
     elif any(_is_checked(old, new) for old, new in pairs):
@@ -127,13 +126,18 @@ def _with_due_plan(
     return replace(state, plan_by_ns=min(state.plan_by_ns or due_ns, due_ns))
 
 
+def _stretch(state: ControllerState) -> float:
+    """Return how much further apart plans are: not while a change is suspected."""
+    return 1.0 if is_doubted(state.functions) else state.agent_cost.stretch
+
+
 def _is_plan_due(state: ControllerState) -> bool:
     if state.plan_by_ns and state.now_ns >= state.plan_by_ns:
         return True
     every_ns = PLAN_IN_DEBT_NS
     if state.account.balance_ns >= 0:
-        cost = state.agent_cost
-        every_ns = round(cost.stretch * (PLAN_EVERY_NS + cost.pressure * (PLAN_UNDER_PRESSURE_NS - PLAN_EVERY_NS)))
+        pressure = state.agent_cost.pressure
+        every_ns = round(_stretch(state) * (PLAN_EVERY_NS + pressure * (PLAN_UNDER_PRESSURE_NS - PLAN_EVERY_NS)))
     return state.now_ns - state.planned_ns >= every_ns
 
 

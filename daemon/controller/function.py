@@ -123,3 +123,8 @@ class FunctionState:
 def changed(now: Mapping[str, FunctionState], before: Mapping[str, FunctionState]) -> list[str]:
     """Return the keys of the functions that are new or were replaced, in order."""
     return sorted(key for key, function in now.items() if before.get(key) is not function)
+
+
+def is_doubted(functions: Mapping[str, FunctionState]) -> bool:
+    """Tell whether a change of any function is suspected, and windows soon are to decide."""
+    return any(one.violations.alarms and one.violations.urgency for one in functions.values())

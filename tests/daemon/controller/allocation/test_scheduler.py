@@ -22,6 +22,9 @@ from specmine.daemon.controller.violations.function_violations import FunctionVi
 from specmine.mining.assertions.checks import Verification
 from specmine.mining.borders.inference import Inference
 from specmine.mining.detection.alarm import Alarm, Stream
+from specmine.mining.detection.detector import DetectorState
+from specmine.mining.detection.innovations import STEPS
+from specmine.mining.detection.state import Excursion, first_state
 from specmine.mining.regression.lifetime_utility import Lifetimes, with_window
 from specmine.model.batch import Lifetime, Prices
 from specmine.model.function import Function
@@ -194,6 +197,29 @@ def test_what_a_suspected_function_calls_is_observed_at_once() -> None:
         )
     many = plan(functions, tight, Settings())
     assert len(many.watches) == 5 and set(found.watches) < set(many.watches)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "step", "ago_s", "again"),
+    [(1.5, 0, 6.0, True), (0.5, 0, 6.0, False), (1.5, -1, 6.0, False), (1.5, 0, 4.0, False)],
+)
+def test_what_deviates_below_a_suspected_function_is_observed_again(
+    evidence: float, step: int, ago_s: float, again: bool
+) -> None:
+    """After one window since the change a little evidence of its own is enough: of being slower, five seconds ago."""
+    below = replace(FUNCTION, offset=100)
+    excursion = Excursion(
+        step=step % len(STEPS), evidence=evidence, size=0.7, unsure=0.1, absorbed=0.0, windows=1, total=0.7, since=0.0
+    )
+    stream = replace(first_state(Stream(what=What.LEVEL, part="all"), 10.0, 0.001), excursions=(excursion,))
+    profile = Profile(callers=((FUNCTION.key, 1.0),), inclusive_ns=100.0)
+    callee = seen(replace(learned(), identity=Identity(function=below), profile=profile), ago_s)
+    detector = DetectorState(streams=(stream,))
+    callee = replace(callee, violations=replace(callee.violations, detector=detector))
+    callee = replace(callee, verification=Verification(checked_ns=NOW_NS - round(ago_s * SECOND)))
+    functions = {FUNCTION.key: seen(learned(), 8.0, urgency=9.0), below.key: callee}
+    tight = replace(MEANS, budget=2e4, income=1e6, cash=-1e6, pressure=1.0)
+    assert (below.key in plan(functions, tight, Settings()).watches) is again
 
 
 def test_learning_gives_way_to_checks() -> None:
