@@ -20,7 +20,7 @@ from .description_length import log_partitions
 _LEVEL = 0.001  # probability that one law of variation passes for behaviours
 _LEAST_FITTING = 0.9  # share of the calls that must lie on paths that their behaviour fits
 _EXCEPTIONS = 0.1  # share of the paths that edges need not explain
-_PRIOR_ODDS = 10_000.0  # that edges decide, not the lot, where the paths of a function plainly differ
+_PRIOR_ODDS = 10.0  # that edges decide, not the lot, where the paths of a function plainly differ
 _LISTED = 10  # paths that a person reads as a list
 _NEARLY_ALL = 0.99  # share of the calls by which paths are counted
 
