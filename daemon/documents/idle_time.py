@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from .function import FunctionState
-from .hotness import is_idle
+from specmine.daemon.controller.function import FunctionState
+from specmine.daemon.controller.hotness import is_idle
 
 MOST_CALLS = 64
 """Calls one above the other that are followed; recursion ends there."""
