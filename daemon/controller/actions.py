@@ -128,7 +128,8 @@ def _with_due_plan(
 
 def _stretch(state: ControllerState) -> float:
     """Return how much further apart plans are: not while a change is suspected."""
-    return 1.0 if is_doubted(state.functions) else state.agent_cost.stretch
+    stretch = state.agent_cost.stretch
+    return 1.0 if stretch > 1 and is_doubted(state.functions) else stretch
 
 
 def _is_plan_due(state: ControllerState) -> bool:

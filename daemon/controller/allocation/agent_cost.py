@@ -5,7 +5,7 @@ counted: it is over, and learning less would not undo it. The first ten minutes 
 program's files and to learn the first functions. Half of their share is there at once, since what is learned first is
 worth most; the rest comes as time passes. What is left is a pressure in [0, 1] that the controller answers by sampling,
 planning and learning less. On slow or shared CPUs the least that remains can still cost more than was promised: after
-the first ten minutes what is owed then stretches, up to four times, how far apart windows, plans and polls are.
+the first ten minutes what is owed then stretches how far apart turns, plans and what is learned are, checks last.
 """
 
 from __future__ import annotations
