@@ -1,16 +1,17 @@
 """Are slowdowns of real programs reported: after how long, which function, which cause, how large?
 
     .venv/bin/python -m bench.faults.live [PROGRAM...] [--learn 300] [--fault 180] [--rest 120]
-        [--quiet 0] [--only REGEX] [--watch GLOB]... [--overhead 1%] [--agent 1%] [--keep FILE] [--folder DIR] [--log]
+        [--quiet 0] [--varying] [--only REGEX] [--watch GLOB]... [--overhead 1%] [--agent 1%] [--keep FILE]
+        [--folder DIR] [--log]
 
 A daemon of its own watches each program under a bounded load. After it has learned, each fault is injected and undone
 in turn. A fault is *opened* when a violation that is slower stands in what the daemon answers, *first* names what it
 calls a cause itself and the largest factor among these. The true factor is what was injected, or by the program's own
 account of means, where it has one.
 ``--watch`` names functions instead of having them found. ``--quiet`` adds a phase without a fault before the first, in
-which nothing may be opened. ``--folder`` keeps the store: the daemon of a later run knows what this one learned, as one
-that runs for days does. Needs root, g++ and the packages redis-server, nginx, postgresql, apache2-bin,
-mariadb-server, mariadb-client.
+which nothing may be opened. ``--varying`` lets the load vary from the start until that phase ends. ``--folder`` keeps
+the store: the daemon of a later run knows what this one learned, as one that runs for days does. Needs root, g++ and
+the packages redis-server, nginx, postgresql, apache2-bin, mariadb-server, mariadb-client.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from typing import Any
 import yaml
 
 from bench.faults.programs import apache, mariadb, nginx, postgres, redis, shop
-from bench.faults.programs.fault import Fault, Service
+from bench.faults.programs.fault import VARYING, Fault, Service
 from bench.lib.child_processes import in_order, running
 from bench.lib.driver import table
 from specmine.daemon.socket.client import PATIENCE_S, DaemonConnection, NoDaemon
@@ -244,10 +245,15 @@ def run(name: str, options: argparse.Namespace) -> list[Outcome]:
         (folder / "daemon" / "socket").unlink(missing_ok=True)
         daemon = Daemon(folder / "daemon", {"overhead": options.overhead, "agent": options.agent}, options.watch)
         with PROGRAMS[name](folder / "program") as service, daemon.watching(service):
+            harmless = {fault.name: fault for fault in service.faults if fault.harmless}
+            if options.varying:
+                harmless[VARYING].inject()
             time.sleep(options.learn)
             states = [function["state"] for function in daemon.functions()]
             print(f"{name}: {len(states)} functions, {sum(s in KNOWN for s in states)} known", flush=True)
             outcomes = [_undisturbed(daemon, service, options.quiet)] if options.quiet else []
+            if options.varying:
+                harmless[VARYING].undo()
             daemon.acknowledge()
             for fault in service.faults:
                 if re.search(options.only, fault.name):
@@ -298,6 +304,7 @@ def main() -> int:
     parser.add_argument("--fault", type=float, default=180, help="most seconds of a fault")
     parser.add_argument("--rest", type=float, default=120, help="most seconds after it")
     parser.add_argument("--quiet", type=float, default=0, help="seconds without a fault before the first")
+    parser.add_argument("--varying", action="store_true", help="let the load vary until then")
     parser.add_argument("--only", default="", help="faults whose name matches this")
     parser.add_argument("--watch", action="append", default=[], help="functions.watch")
     parser.add_argument("--overhead", default="1%", help="budget.overhead")

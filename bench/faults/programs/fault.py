@@ -9,6 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+VARYING = "harmless: a rate that varies"
+"""The fault of each program that is none: its load varies."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
@@ -85,7 +88,7 @@ def wandering(put: Callable[[float], None]) -> Iterator[tuple[Fault, Fault]]:
     try:
         yield (
             Fault(name="harmless: twice the rate", inject=lambda: put(2.0), undo=lambda: put(1.0), harmless=True),
-            Fault(name="harmless: a rate that varies", inject=load.start, undo=load.stop, harmless=True),
+            Fault(name=VARYING, inject=load.start, undo=load.stop, harmless=True),
         )
     finally:
         load.stop()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from bench.faults.programs.fault import Fault, Service
+from bench.faults.programs.fault import VARYING, Fault, Service, Wandering
 from bench.faults.programs.host import competing_writes
 from bench.lib.child_processes import running, started
 from bench.lib.debian_programs import POSTGRES, QUIET, as_postgres, postgres
@@ -62,6 +62,14 @@ def served(folder: Path) -> Iterator[Service]:
             opened.append(ExitStack())
             opened[-1].enter_context(running(as_postgres(load), cwd=folder, **QUIET))
 
+        def visit(factor: float) -> None:
+            """Let four more sessions come for five seconds, which ask for up to as much as the others."""
+            visitors = [*load[: load.index("-R")], "-R", str(RATE * factor / 2), "-T", "5", *load[load.index("-f") :]]
+            subprocess.run(as_postgres(visitors), check=False, cwd=folder, **QUIET)
+
+        wandering = Wandering(visit)
+        stack.callback(wandering.stop)
+
         def hold() -> None:
             held = [*bench, "-n", "-c", "1", "-T", "86400", "-f", folder / "held.sql", "postgres"]
             opened.append(ExitStack())
@@ -99,5 +107,6 @@ def served(folder: Path) -> Iterator[Service]:
                     undo=lambda: opened.pop().close(),
                     harmless=True,
                 ),
+                Fault(name=VARYING, inject=wandering.start, undo=wandering.stop, harmless=True),
             ),
         )
