@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from specmine.daemon.config.settings import SECOND, Settings
 from specmine.daemon.controller.function import FunctionState
-from specmine.daemon.controller.hotness import waits_for_work
+from specmine.daemon.controller.hotness import Total, waits_for_work
 
+from .check_periods import WATCH_EVERY_NS, check_periods
 from .function_request import (
     CHEAP,
     URGENT_NS,
@@ -29,8 +30,6 @@ CLOSING_WINDOWS = 10
 """While a violation is open, so many windows come in the time that it must hold again for, ..."""
 OPEN_SHARE = 1 / 3
 """... or as many as this share of the budget pays for, of as few calls as are judged."""
-WATCH_EVERY_NS = 10 * SECOND
-"""Windows of finished functions come this often where what is kept for them, or left, allows it."""
 RARELY_NS = 20 * SECOND
 """Where they would come less often than this, they hold fewer calls ..."""
 CHECK_CALLS = 110
@@ -100,7 +99,9 @@ def with_open(functions: Iterable[FunctionState], so_far: Plan, means: Means, se
     return replace(so_far, watches=watches, left=so_far.left - spent, cash=cash)
 
 
-def with_checks(finished: Sequence[FunctionState], so_far: Plan, means: Means, settings: Settings) -> Plan:
+def with_checks(
+    finished: Sequence[FunctionState], total: Total, so_far: Plan, means: Means, settings: Settings
+) -> Plan:
     """Leave cheap finished functions on, observe those whose check is due, within the share for verification."""
     share = settings.verification * min(means.budget, means.income)
     most_on = round(0.5 * means.slots * max(0.0, 1 - 2 * means.pressure))  # each brings windows all the time
@@ -115,20 +116,21 @@ def with_checks(finished: Sequence[FunctionState], so_far: Plan, means: Means, s
         if watch is not None:
             watches[function.key] = watch
             spent += cost
-    every_ns = _check_every_ns(finished, share, means, settings)
-    due = [one for one in finished if one.key not in watches and _is_due(one, every_ns, means, settings)]
-    due.sort(key=lambda one: (one.verification.checked_ns or 0, one.key))
+    periods = check_periods(finished, share, total, means, settings)
+    ages = {one.key: means.now_ns - (one.verification.checked_ns or 0) for one in finished}
+    due = [one for one in finished if one.key not in watches and ages[one.key] >= periods[one.key]]
+    due.sort(key=lambda one: (-ages[one.key] / periods[one.key], one.key))
     # what others that are on all the time have spent must not keep checks waiting for ever: overdue ones borrow
     loan = share * OVERDUE_NS / SECOND
     for function in due:
         if len(watches) >= means.slots or spent >= share:
             break
         # one window and its probes go again: the next on-phase would come when the next check is due
-        grant = _grant(function, every_ns, means, settings)
+        grant = _grant(function, periods[function.key], means, settings)
         watch = request(function, grant, means, settings)
         first = 0.0 if watch is None else first_cost(function, watch, means, settings)
         borrowed = max(0.0, first - max(0.0, cash))
-        overdue = _is_due(function, every_ns + OVERDUE_NS, means, settings)
+        overdue = ages[function.key] >= periods[function.key] + OVERDUE_NS
         if watch is not None and borrowed <= (loan if overdue else 0.0):
             watches[function.key] = watch
             spent += predicted(function, watch, means, settings)
@@ -172,21 +174,7 @@ def seen_ns(function: FunctionState) -> int:
     return max((one.end_ns for one in (*history.timing[-1:], *history.paths[-1:])), default=0)
 
 
-def _check_every_ns(finished: Sequence[FunctionState], share: float, means: Means, settings: Settings) -> float:
-    """Return how often each is observed: as what is kept for it allows, less often if our own work must be saved."""
-    least_ns: float = min(WATCH_EVERY_NS, settings.verify_every_ns)
-    least_ns += means.pressure * (settings.verify_every_ns - least_ns)
-    round_ns = sum(window_cost(one, means, settings) for one in finished) * SECOND / max(share, 1.0)
-    return max(least_ns, min(round_ns, settings.verify_every_ns)) * means.check_stretch
-
-
 def _grant(function: FunctionState, every_ns: float, means: Means, settings: Settings) -> float:
     """Return what a function gets for one window, ns of cost per second: never so little that it would get none."""
     apart_ns = min(every_ns, 0.5 * settings.limit_ns)
     return min(full_cost(function, means), window_cost(function, means, settings) * SECOND / apart_ns)
-
-
-def _is_due(function: FunctionState, every_ns: float, means: Means, settings: Settings) -> bool:
-    """Tell whether a window is due; one that waits for work is never violated, and needs no more than its checks."""
-    every_ns = max(every_ns, settings.verify_every_ns) if waits_for_work(function) else every_ns
-    return means.now_ns - (function.verification.checked_ns or 0) >= every_ns

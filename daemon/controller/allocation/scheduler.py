@@ -54,7 +54,7 @@ def plan(functions: Mapping[str, FunctionState], means: Means, settings: Setting
     result = with_suspected(finished, result, means, settings)
     result = with_open(functions.values(), result, means, settings)
     result = with_called(functions, result, means, settings)
-    result = with_checks(finished, result, means, checking)
+    result = with_checks(finished, total, result, means, checking)
     result = with_looks(functions.values(), result, means, settings)
     result = with_learning(functions, total, result, means, settings)
     return with_watching(finished, result, means, checking)

@@ -232,7 +232,9 @@ def test_on_phases_are_rare_while_our_own_cpu_time_is_short() -> None:
 def test_on_phases_of_their_own_give_way() -> None:
     """A check that is due is made in the on-phases that are shared."""
     functions = [TOP, *CALLED]
-    checked = with_checks(functions, Plan(left=1e6, cash=9e6), replace(MEANS, budget=1e6, income=1e6), Settings())
+    checked = with_checks(
+        functions, total_of(functions), Plan(left=1e6, cash=9e6), replace(MEANS, budget=1e6, income=1e6), Settings()
+    )
     assert any(watch.on_ns for watch in checked.watches.values())
     made = planned(functions, replace(MEANS, budget=1e6, income=1e6), checked)
     assert {watch.inside_of for watch in made.values()} == {TOP.key}
