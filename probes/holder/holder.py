@@ -26,7 +26,7 @@ from .time_scale import TIME_SCALE
 
 PR_SET_PDEATHSIG = 1
 HEARTBEAT_S = 1.0 * TIME_SCALE
-SWITCH_S = 0.25
+SWITCH_S = 0.4
 """While there are links, the kill switch is checked this often, also without messages of the daemon.
 
 A daemon that said nothing for so long may be stopped: that is checked then, and needs no second of waiting.

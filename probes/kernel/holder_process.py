@@ -18,14 +18,15 @@ from queue import SimpleQueue
 from specmine.probes.holder.process_state import is_stopped
 from specmine.probes.holder.time_scale import TIME_SCALE, VARIABLE
 
-BEAT_S = 0.2
+BEAT_S = 1 / 3
+"""Each heartbeat wakes two processes, and at five a second they took a fifth of what our own work may cost."""
 HEARTBEAT_NICENESS = -15
 """Niceness of the heartbeat and the holder: next to no CPU time, but at once."""
 STALL_S = 5.0 * TIME_SCALE
 """A loop without progress for so long gets no heartbeat, so that its probes are detached."""
-STOPPED_BEATS = 4
-"""Heartbeats without an answer after which a holder that is stopped is killed: in 0.8 to 1.0 s."""
-SILENT_BEATS = round(15 * TIME_SCALE)
+STOPPED_BEATS = 2
+"""Heartbeats without an answer after which a holder that is stopped is killed: in 0.7 to 1.0 s."""
+SILENT_BEATS = round(9 * TIME_SCALE)
 """The same for one that is not: it may be busy making or closing a link, which takes a loaded kernel a while."""
 END_S = 5.0 * TIME_SCALE
 

@@ -8,7 +8,7 @@ from collections.abc import Container
 from . import proc
 from .mappings import FileId, executed_files
 
-RESCAN_NS, LOOKS_SHARE = 30_000_000_000, 0.0003
+RESCAN_NS, LOOKS_SHARE = 30_000_000_000, 0.0001
 """How often all processes are looked at again at most, and how much of a CPU that may take: each look at a host of a
 thousand takes tens of milliseconds, and those that execute something are looked at anyway."""
 

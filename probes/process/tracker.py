@@ -22,7 +22,7 @@ from .selection import Selection, belongs
 
 RESCAN_NS, RESCAN_UNASKED_NS = 5_000_000_000, 30_000_000_000
 """Events may be lost in a storm: so often everything is looked at again, and where nothing began meanwhile."""
-LOOKS_SHARE, LONGEST_NS = 0.0005, 60_000_000_000
+LOOKS_SHARE, LONGEST_NS = 0.0002, 60_000_000_000
 """How much of a CPU these looks may take, and how far apart they may be: a look at a thousand processes takes 20 ms."""
 
 

@@ -61,8 +61,8 @@ def test_processes_are_looked_at_when_somebody_asks(monkeypatch: pytest.MonkeyPa
 
 
 def test_looks_at_all_processes_take_a_bounded_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A look that takes 60 ms is followed by another after 200 s, one that takes 1 ms after 30 s."""
-    took_ns, clock_ns, looks = [60_000_000], [0], list[int]()
+    """A look that takes 20 ms is followed by another after 200 s, one that takes 1 ms after 30 s."""
+    took_ns, clock_ns, looks = [20_000_000], [0], list[int]()
 
     def processes() -> list[Process]:
         clock_ns[0] += took_ns[0]
@@ -77,7 +77,7 @@ def test_looks_at_all_processes_take_a_bounded_share(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(subject, "executed_files", executed)
     seen = Bystanders()
     for second in (0, 30, 199, 200, 401):
-        took_ns[0] = 60_000_000 if second < 200 else 1_000_000
+        took_ns[0] = 20_000_000 if second < 200 else 1_000_000
         seen.look_around(second * SECOND, ())
     assert len(looks) == 3
     seen.look_around(430 * SECOND, ())
