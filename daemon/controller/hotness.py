@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from specmine.daemon.config.settings import SECOND
+from specmine.model.function import Function
 
 from .function import FunctionState
 from .profile import Profile
@@ -54,18 +55,27 @@ def total_of(functions: Iterable[FunctionState], runtime: Profile | None = None)
     )
 
 
+def is_named_wait(function: Function) -> bool:
+    """Tell whether a function is one of the C library's waits for work or for time to pass."""
+    return not function.in_program and function.name in IDLE_WAITS
+
+
 def is_idle(function: FunctionState) -> bool:
     """Tell whether a function waits for work: its durations say how much load there is, not how fast the program is."""
     profile = function.profile
     if profile.loop_bottom:
         return True
     waits = profile.own_ns > 2 * profile.cpu_ns or not profile.own_ns
-    return waits and not function.function.in_program and function.function.name in IDLE_WAITS
+    return waits and is_named_wait(function.function)
 
 
 def waits_for_work(function: FunctionState) -> bool:
-    """Tell whether a function waits at the bottom of a thread's main loop, and not for a disk: it is never violated."""
-    return function.profile.loop_bottom and function.function.name not in DISK
+    """Tell whether a function waits for work, or for as long as it is told to, and not for a disk.
+
+    It is never violated: the less there is to do, the longer it takes. Where somebody waits in it for an answer that
+    comes late, those who call it are slower, too, and are violated.
+    """
+    return is_idle(function) and function.function.name not in DISK
 
 
 def share(function: FunctionState, total: Total) -> float:

@@ -13,6 +13,7 @@ from typing import Any
 
 from specmine.daemon.config.settings import SECOND
 from specmine.daemon.controller.events import Arrived, Begun, Stopping
+from specmine.daemon.controller.hotness import is_named_wait
 from specmine.daemon.documents.timestamps import utc_offset_ns
 from specmine.daemon.loop import Step
 from specmine.mining.regression.acknowledgement import Acknowledgement
@@ -217,6 +218,8 @@ class ChangeWatcher:
         median_ns = quantile(sample_of_histogram(histogram, bias_ns), 0.5)
         if described is None or build is None or median_ns <= 0.0 or function in self._counted.get(lifetime, ()):
             return
+        if is_named_wait(described):
+            return  # it tells how much work there was
         self._counted.setdefault(lifetime, set()).add(function)
         name = (described.name, described.module)
         self._host_effects.add((name, build), histogram, bias_ns, environment)

@@ -12,7 +12,16 @@ from specmine.daemon.controller.allocation.means import Means
 from specmine.daemon.controller.allocation.request import FIRST_NUMBERS, affordable_window, first_look
 from specmine.daemon.controller.call_counts import ProbeState
 from specmine.daemon.controller.function import FunctionState, Identity
-from specmine.daemon.controller.hotness import Ancestry, Total, in_order, is_idle, own_share, share, total_of
+from specmine.daemon.controller.hotness import (
+    Ancestry,
+    Total,
+    in_order,
+    is_idle,
+    own_share,
+    share,
+    total_of,
+    waits_for_work,
+)
 from specmine.daemon.controller.profile import Profile
 from specmine.model.batch import HotSample, Prices, Watch
 from specmine.model.function import Function
@@ -131,6 +140,23 @@ def test_waits_for_work_come_last() -> None:
     assert not is_idle(wait("epoll_wait", cpu_ns=90.0))
     assert not is_idle(wait("epoll_wait", cpu_ns=5.0, in_program=True))
     assert not is_idle(wait("fdatasync", cpu_ns=5.0))
+
+
+def test_what_waits_for_work_is_never_violated_and_what_waits_for_a_disk_may_be() -> None:
+    """A sleep is as long as its caller says; at the bottom of a main loop others are waits for work, too."""
+
+    def named(name: str, *, loop_bottom: bool = False) -> FunctionState:
+        function = Function(build_id="b", offset=1, name=name, module="libc.so.6", in_program=False)
+        return FunctionState(
+            identity=Identity(function=function), profile=Profile(own_ns=100.0, cpu_ns=1.0, loop_bottom=loop_bottom)
+        )
+
+    assert waits_for_work(named("clock_nanosleep"))
+    assert waits_for_work(named("epoll_wait"))
+    assert waits_for_work(named("read", loop_bottom=True))
+    assert not waits_for_work(named("read"))
+    assert not waits_for_work(named("__lll_lock_wait"))
+    assert not waits_for_work(named("fdatasync", loop_bottom=True))
 
 
 def test_a_look_is_a_window_where_the_budget_allows_it() -> None:

@@ -107,11 +107,18 @@ class Told:
 
 
 def run_lifetimes(
-    watcher: ChangeWatcher, build: str, factor: float, count: int, *, calls: int = 400, end: bool = True
+    watcher: ChangeWatcher,
+    build: str,
+    factor: float,
+    count: int,
+    *,
+    calls: int = 400,
+    end: bool = True,
+    named: str = "f",
 ) -> None:
     """Let lifetimes of a build pass: an observation each, and their end."""
     rng = np.random.default_rng(len(build))
-    function = Function(build_id=build, offset=16, name="f", module="app")
+    function = Function(build_id=build, offset=16, name=named, module="app")
     for number in range(count):
         identity = f"boot:{number}:{build}"
         lifetime = Lifetime(id=identity, pid=number, executable="/bin/app", build_id=build, start_ns=1, processes=1)
@@ -149,6 +156,14 @@ def test_lifetimes_that_live_or_say_little_do_not_count() -> None:
     run_lifetimes(watcher, "old", 1.0, 5)
     run_lifetimes(watcher, "alive", 2.0, 5, end=False)
     run_lifetimes(watcher, "rare", 2.0, 5, calls=100)
+    assert watcher.changes == ()
+
+
+def test_waits_for_work_are_not_compared() -> None:
+    """How long the library's waits take tells how much there was to do, not how fast a build is."""
+    watcher = ChangeWatcher(Told())
+    run_lifetimes(watcher, "old", 1.0, 15, named="epoll_wait")
+    run_lifetimes(watcher, "slow", 2.0, 8, named="epoll_wait")
     assert watcher.changes == ()
 
 
