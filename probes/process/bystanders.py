@@ -22,6 +22,8 @@ class Bystanders:
     def __init__(self) -> None:
         """Know nothing; the first question looks at all processes."""
         self._maps: dict[int, frozenset[FileId]] = {}
+        self._kinds: dict[frozenset[FileId], frozenset[FileId]] = {}
+        """Each set of files once: most processes map the same ones, and thousands come and go between two looks."""
         self._scan_ns = 0
         self._hit: set[FileId] = set()
         self._unread: dict[int, None] = {}
@@ -36,6 +38,7 @@ class Bystanders:
         began_ns = time.thread_time_ns()
         self._mapped = None
         self._unread.clear()
+        self._kinds.clear()
         self._maps = {p.pid: self._files(p.pid) for p in proc.processes() if p.pid not in watched and not p.zombie}
         self._scan_ns = now_ns + max(RESCAN_NS, round((time.thread_time_ns() - began_ns) / LOOKS_SHARE))
 
@@ -72,9 +75,9 @@ class Bystanders:
             self._mapped = set().union(*self._maps.values())
         return file in self._hit or file in self._mapped
 
-    @staticmethod
-    def _files(pid: int) -> frozenset[FileId]:
+    def _files(self, pid: int) -> frozenset[FileId]:
         try:
-            return executed_files(pid)
+            files = executed_files(pid)
         except OSError:
-            return frozenset()
+            files = frozenset()
+        return self._kinds.setdefault(files, files)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 
 import pytest
 
@@ -84,3 +85,18 @@ def test_looks_at_all_processes_take_a_bounded_share(monkeypatch: pytest.MonkeyP
     assert len(looks) == 3
     seen.look_around(431 * SECOND, ())
     assert len(looks) == 4
+
+
+def test_thousands_of_programs_that_map_the_same_files_take_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each set of files is kept once, not once for each process."""
+    monkeypatch.setattr(subject, "executed_files", lambda pid: frozenset((8, 1000 + inode) for inode in range(20)))
+    seen = Bystanders()
+    tracemalloc.start()
+    try:
+        for pid in range(1, 2001):
+            seen.look_at(pid)
+            seen.share((8, 1))
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 2000 * 200
