@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 from specmine.model.batch import Batch, Sampling, Started
 from specmine.model.globs import matches
@@ -39,6 +40,7 @@ from .hotness import HALF_LIFE_NS, LEAST_CPU_NS, total_of
 from .phase import FINISHED, State
 from .problems.acknowledgement import acknowledged
 from .problems.causes import with_causes
+from .problems.idle_time import idle_shares
 from .problems.inheritance import with_successors
 from .problems.learned_during import with_learned_during
 from .problems.restoration import with_violations
@@ -148,7 +150,7 @@ def _arrive(state: ControllerState, batch: Batch) -> tuple[ControllerState, tupl
             counting = function.state is State.CANDIDATE
             probe = with_activity(function.probe, activity, now_ns, counting=counting)
             functions[activity.function] = replace(function, probe=probe)
-    host = state.detection
+    host, idle = state.detection, cache(lambda: idle_shares(functions))
     for observation in batch.observations:
         if observation.function in functions:
             function = functions[observation.function].observed_in(state.lifetimes.get(observation.lifetime))
@@ -159,6 +161,7 @@ def _arrive(state: ControllerState, batch: Batch) -> tuple[ControllerState, tupl
                 utc_offset_ns=state.utc_offset_ns,
                 threshold=host.threshold,
                 usual=host.usual,
+                idle_share=partial(_idle_share, idle, observation.function),
             )
             host = with_window(host, observation, function.violations.detector, renewed.violations.detector)
             functions[observation.function] = renewed
@@ -190,6 +193,10 @@ def _renewed(started: Started | None, batch: Batch) -> Started | None:
     if batch.utc_offset_ns is not None:
         started = replace(started, host={**started.host, "utc_offset_ns": str(batch.utc_offset_ns)})
     return started
+
+
+def _idle_share(shares: Callable[[], Mapping[str, float]], function: str) -> float:
+    return shares().get(function, 0.0)
 
 
 def _absorbed(state: ControllerState, batch: Batch) -> ControllerState:

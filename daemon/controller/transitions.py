@@ -6,6 +6,7 @@ that does not become stable within the sample limit is parked as unstable. Finis
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from specmine.daemon.config.settings import MS, SECOND, Settings
@@ -26,7 +27,8 @@ from .phase import FINISHED, State
 from .provisional import with_build
 from .sharing.adoption import adopted
 from .violations.asserted import asserted_by
-from .violations.lifecycle import Watching, watched
+from .violations.lifecycle import watched
+from .violations.watching import Watching
 
 ADMISSION_NS = 200 * MS
 """How long calls are counted before a price is predicted."""
@@ -77,6 +79,7 @@ def observed(
     utc_offset_ns: int = 0,
     threshold: float | None = None,
     usual: UsualSpreads = NOTHING_USUAL,
+    idle_share: Callable[[], float] = lambda: 0.0,
 ) -> FunctionState:
     """Take up an observation: history, then inference, then checks, then phase; and whether anything changed.
 
@@ -91,13 +94,15 @@ def observed(
         Evidence of a change, as calibrated on this host.
     usual : mapping of str to float
         How far windows of this host usually vary.
+    idle_share : callable
+        Returns the share of its time that waits for work; asked for only where something may have changed.
     """
     mining, kind, state = settings.mining, observation.kind, function.phase.state
     lately = _is_judged_lately(function, observation, settings)
     history = with_observation(function.history, observation, mining)
     if lately:
         function = _continued(replace(function, history=history), observation.end_ns)
-        return _with_violations(function, observation, settings, utc_offset_ns, threshold, usual)
+        return _with_violations(function, observation, settings, utc_offset_ns, threshold, usual, idle_share)
     newest = (history.paths if kind is Kind.PATH else history.timing)[-mining.recent :]
     inference = function.inference
     if state is not State.EXPLAINING or kind is not Kind.PATH:  # else inferred once they are explained
@@ -114,7 +119,7 @@ def observed(
     function = replace(
         function, history=history, inference=inference, verification=verification, provisional=provisional
     )
-    function = _with_violations(function, observation, settings, utc_offset_ns, threshold, usual)
+    function = _with_violations(function, observation, settings, utc_offset_ns, threshold, usual, idle_share)
     if state not in FINISHED and (taken := adopted(function, observation.end_ns)) is not function:
         return taken
     if state is State.TIMING and kind is Kind.TIME:
@@ -129,6 +134,7 @@ def _with_violations(
     utc_offset_ns: int,
     threshold: float | None,
     usual: UsualSpreads,
+    idle_share: Callable[[], float],
 ) -> FunctionState:
     """Look for a change; one that opens or closes a violation changes the reason of a finished function."""
     history, state = function.history, function.phase.state
@@ -140,6 +146,7 @@ def _with_violations(
         asserted=asserted_by(learned, result),
         result=result,
         idle=waits_for_work(function),
+        idle_share=idle_share,
         newest=history.paths if observation.kind is Kind.PATH else history.timing,
         earlier=(*history.timing, *history.paths),
         recover_after_ns=settings.recover_after_ns,

@@ -10,12 +10,12 @@ from typing import Any
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.hotness import Total, is_worth_it, total_of
 from specmine.daemon.controller.phase import State
+from specmine.daemon.controller.problems.idle_time import idle_shares
 from specmine.daemon.controller.state import ControllerState
 
 from .detectable import keep as keep_detectable
 from .function import description_of
 from .function import keep as keep_functions
-from .idle_time import idle_shares
 from .json_text import json_text
 from .levels import Levels
 from .levels import keep as keep_levels

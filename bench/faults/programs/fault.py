@@ -82,12 +82,13 @@ class Wandering:
 
 
 @contextmanager
-def wandering(put: Callable[[float], None]) -> Iterator[tuple[Fault, Fault]]:
-    """Give two faults that slow nothing: twice the rate, and a rate that varies; stopped at the end."""
+def wandering(put: Callable[[float], None]) -> Iterator[tuple[Fault, ...]]:
+    """Give faults that slow nothing: twice the rate, a fifth of it, and a rate that varies; stopped at the end."""
     load = Wandering(put)
     try:
         yield (
             Fault(name="harmless: twice the rate", inject=lambda: put(2.0), undo=lambda: put(1.0), harmless=True),
+            Fault(name="harmless: a fifth of the rate", inject=lambda: put(0.2), undo=lambda: put(1.0), harmless=True),
             Fault(name=VARYING, inject=load.start, undo=load.stop, harmless=True),
         )
     finally:

@@ -55,12 +55,19 @@ def served(folder: Path) -> Iterator[Service]:
         (folder / "load.sql").write_text(_LOAD)
         (folder / "held.sql").write_text(_HELD)
         load = [*bench, "-n", "-c", "4", "-R", str(RATE), "-T", "86400", "-f", folder / "load.sql", "postgres"]
-        stack.enter_context(running(as_postgres(load), cwd=folder, **QUIET))
+        asking = stack.enter_context(ExitStack())
+        asking.enter_context(running(as_postgres(load), cwd=folder, **QUIET))
         opened: list[ExitStack] = []
 
         def double() -> None:
             opened.append(ExitStack())
             opened[-1].enter_context(running(as_postgres(load), cwd=folder, **QUIET))
+
+        def ask_at(rate: float) -> None:
+            """Let new sessions, as many, ask for so much."""
+            asking.close()
+            other = [str(rate) if each == str(RATE) else each for each in load]
+            asking.enter_context(running(as_postgres(other), cwd=folder, **QUIET))
 
         def visit(factor: float) -> None:
             """Let four more sessions come for five seconds, which ask for up to as much as the others."""
@@ -105,6 +112,12 @@ def served(folder: Path) -> Iterator[Service]:
                     name="harmless: twice the rate",
                     inject=double,
                     undo=lambda: opened.pop().close(),
+                    harmless=True,
+                ),
+                Fault(
+                    name="harmless: a fifth of the rate",
+                    inject=lambda: ask_at(RATE / 5),
+                    undo=lambda: ask_at(RATE),
                     harmless=True,
                 ),
                 Fault(name=VARYING, inject=wandering.start, undo=wandering.stop, harmless=True),

@@ -14,22 +14,21 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from specmine.daemon.config.settings import SECOND
-from specmine.mining.assertions.explanation import Explanation
 from specmine.mining.detection.alarm import Stream
 from specmine.mining.detection.detector import adopted
-from specmine.mining.detection.host_spread import UsualSpreads
 from specmine.mining.detection.values import values_of
 from specmine.mining.levels.verdict import MARGIN, Factor, usual_factors
 from specmine.model.observation import Observation
 from specmine.model.pooling import pooled
-from specmine.model.violation import Direction, Violation, ViolationState, What
+from specmine.model.violation import Violation, ViolationState, What
 
 from . import creep
-from .asserted import TRUE, Asserted
+from .asserted import TRUE
 from .change import LEAST_SHARE, NOTABLE, Change, log_factor, moment_of, since
 from .detection import calmed, detected, subject_of, with_earlier
 from .function_violations import Block, FunctionViolations, OpenViolation, identified
 from .lost_time import with_window
+from .watching import Watching, is_idle_as_usual, is_no_news
 from .yardstick import LEAST_CALLS, LEAST_WINDOWS, Yardstick, begun, settled_by, with_asserted
 from .yardstick_comparison import change_of, level_change
 
@@ -44,31 +43,6 @@ STEPS = 60
 """Windows in ``recover_after`` that are remembered at most."""
 LEAST_HOLDING = 3
 """Windows that must hold before a violation closes."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Watching:
-    """What is known of a function around one window."""
-
-    function: str
-    """Its key."""
-    build_id: str
-    asserted: Asserted
-    """What it asserts itself."""
-    result: Explanation | None = None
-    idle: bool = False
-    """It waits for work at the bottom of a main loop: how long tells how much work there is, not how slow it is."""
-    newest: Sequence[Observation] = ()
-    """Its newest windows, oldest first, this one included."""
-    earlier: Sequence[Observation] = ()
-    """All its windows that are remembered, without call paths and with them: streams that are new begin with these."""
-    recover_after_ns: int = 300 * SECOND
-    adopt_after_ns: int = 86_400 * SECOND
-    utc_offset_ns: int = 0
-    threshold: float | None = None
-    """Evidence of a change, as calibrated on this host ..."""
-    usual: UsualSpreads = field(default_factory=dict)
-    """... and how far its windows usually vary."""
 
 
 @dataclass(slots=True)
@@ -105,7 +79,8 @@ def watched(before: FunctionViolations, observation: Observation, around: Watchi
     violations = replace(violations, detector=detector, alarms=alarms, yardstick=yardstick)
     if yardstick is None or not yardstick.ready:
         return _with_yardstick(violations, observation, around)
-    violations = replace(violations, lost=with_window(violations.lost, yardstick.usual, observation))
+    if not around.idle and not is_idle_as_usual(yardstick, (observation,), around):
+        violations = replace(violations, lost=with_window(violations.lost, yardstick.usual, observation))
     # a stream that has no value in this window, as where it has few calls, was examined nevertheless
     open_streams = {one.stream for one in detector.streams if one.opened}
     draft = _Draft(standing=[], examined=set(violations.examined) & open_streams)
@@ -249,7 +224,7 @@ def _with_new(
         draft.examined.add(alarm.stream)
         observed = since(around.newest, alarm.since_ns)
         change = change_of(yardstick, alarm, observed) if observed else None
-        if change is None or _is_no_news(change, yardstick, around):
+        if change is None or is_no_news(change, yardstick, observed, around):
             draft.examined.discard(alarm.stream)
             violations = replace(violations, detector=adopted(violations.detector, alarm.stream))
         elif not _is_covered(change, draft.standing):
@@ -270,16 +245,12 @@ def _with_slow_change(
         return replace(violations, block=Block())
     block, first_ns = creep.with_window(violations.block, yardstick, observation)
     if first_ns is not None:
-        change = level_change(yardstick, since(around.newest, first_ns), TRUE)
+        observed = since(around.newest, first_ns)
+        change = level_change(yardstick, observed, TRUE)
         notable = change is not None and abs(math.log(max(change.factor.value, 1e-9))) >= NOTABLE
-        if change is not None and notable and not _is_no_news(change, yardstick, around):
+        if change is not None and notable and not is_no_news(change, yardstick, observed, around):
             draft.standing.append(_violation(change, first_ns, observation.end_ns, around))
     return replace(violations, block=block)
-
-
-def _is_no_news(change: Change, yardstick: Yardstick, around: Watching) -> bool:
-    """Tell whether a wait for work has another length, or calls are only faster than while something was slower."""
-    return around.idle or (bool(yardstick.during) and change.direction is Direction.FASTER)
 
 
 def _is_covered(change: Change, standing: Sequence[OpenViolation]) -> bool:

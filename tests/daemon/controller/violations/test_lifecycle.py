@@ -10,7 +10,8 @@ import pytest
 from specmine.daemon.config.settings import SECOND, Settings
 from specmine.daemon.controller.violations.asserted import Asserted
 from specmine.daemon.controller.violations.function_violations import FunctionViolations
-from specmine.daemon.controller.violations.lifecycle import Watching, watched
+from specmine.daemon.controller.violations.lifecycle import watched
+from specmine.daemon.controller.violations.watching import Watching
 from specmine.daemon.controller.violations.yardstick import begun
 from specmine.daemon.controller.violations.yardstick_comparison import change_of
 from specmine.mining.detection.alarm import Alarm, Stream

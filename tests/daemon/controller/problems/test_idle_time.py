@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from specmine.daemon.controller.function import FunctionState, Identity
+from specmine.daemon.controller.problems.idle_time import idle_shares
 from specmine.daemon.controller.profile import Profile
-from specmine.daemon.documents.idle_time import idle_shares
 from specmine.model.function import Function
 
 LIBRARY = ("epoll_wait", "fdatasync", "pause", "nanosleep")
