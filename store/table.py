@@ -47,6 +47,14 @@ def canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
+def _parsed(text: str, kind: type) -> Any:
+    """Read a JSON value of a kind; ValueError if it is of another, as in a damaged store."""
+    value = json.loads(text)
+    if not isinstance(value, kind):
+        raise ValueError(f"{text[:20]!r} is no JSON {'object' if kind is dict else 'array'}")
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
     """How a value is stored."""
@@ -66,8 +74,8 @@ INTEGER = Form("integer")
 REAL = Form("real")
 BYTES = Form("bytes")
 FLAG = Form("integer", int, bool)
-OBJECT = Form("text", lambda value: canonical(dict(value)), json.loads)
-LIST = Form("text", lambda value: canonical(list(value)), lambda text: tuple(json.loads(text)))
+OBJECT = Form("text", lambda value: canonical(dict(value)), lambda text: _parsed(text, dict))
+LIST = Form("text", lambda value: canonical(list(value)), lambda text: tuple(_parsed(text, list)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

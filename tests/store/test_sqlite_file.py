@@ -21,6 +21,8 @@ from specmine.store import StoreCorrupt, StoreError, open_store
 from specmine.store.lock import LockTaken
 from specmine.store.schema import SCHEMA, Migration, Schema
 from specmine.store.table import Column
+from specmine.store.tables.documents import Document
+from specmine.store.writes import Writes
 from tests.support.paths import ROOT
 from tests.support.stored import fill, observation
 
@@ -99,6 +101,17 @@ def test_a_row_that_cannot_be_read_is_corruption(tmp_path: Path) -> None:
     db.close()
     with open_store(tmp_path / "s.db") as store, pytest.raises(StoreCorrupt, match="cannot be read"):
         store.load()
+
+
+@pytest.mark.parametrize("document", ["17", "[[[]]]", '"text"', "null", "{"])
+def test_a_document_that_is_no_object_is_corruption(document: str, tmp_path: Path) -> None:
+    """All that read a document expect an object; another JSON value is damage, found in one place."""
+    with open_store(tmp_path / "s.db") as store:
+        store.write(Writes((Document(name="specification", document={"functions": []}),)), 1)
+    with closing(sqlite3.connect(tmp_path / "s.db")) as db, db:
+        db.execute("UPDATE documents SET document = ?", (document,))
+    with open_store(tmp_path / "s.db") as store, pytest.raises(StoreCorrupt, match="cannot be read"):
+        store.document("specification")
 
 
 def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
