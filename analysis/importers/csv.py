@@ -29,7 +29,9 @@ _LONGEST = 1 << 24
 csv.field_size_limit(_LONGEST)
 _DECIMAL = re.compile(rb"\+?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _TIME = re.compile(r"[+-]?\d{1,19}")
-_LARGEST, _LATEST = 1e18, b"9223372036854775807"
+_LARGEST = 1e18
+LATEST_NS = 2**63 - 1
+"""The last moment that a time may tell."""
 
 
 def read_csv(
@@ -269,7 +271,7 @@ def decimal(text: str) -> tuple[float, str]:
     """Return a duration in ns and '', or anything and why it is none."""
     if text.isdecimal() and text.isascii() and len(text) < 18:
         return float(text), ""
-    data = text.strip().encode()
+    data = text.strip().encode(errors="replace")  # JSON may hold half of a character
     if not data:
         return 0.0, f"no {DURATION}"
     if not _DECIMAL.fullmatch(data):
@@ -280,7 +282,7 @@ def decimal(text: str) -> tuple[float, str]:
 
 def whole_ns(text: str) -> tuple[int, str]:
     """Return a time in ns and '', or anything and why it is none."""
-    if not _TIME.fullmatch(text.strip()) or abs(int(text)) > int(_LATEST):
+    if not _TIME.fullmatch(text.strip()) or abs(int(text)) > LATEST_NS:
         return 0, f"{TIME} is {text[:40]!r}, not a whole number of ns"
     return int(text), ""
 

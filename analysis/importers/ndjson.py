@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 
 from specmine.model.call_path import Frame
 
-from .csv import DURATION, TIME, decimal, whole_ns
+from .csv import DURATION, LATEST_NS, TIME, decimal, whole_ns
 from .records import ALL, Calls, Chunk, Faults, Names
 
 _LINES = 1 << 13
@@ -79,7 +79,7 @@ class _Records:
             self._timed = timed
         if timed is not self._timed:
             return f"{TIME} stands in some lines and not in others"
-        if timed and type(time_ns) is not int:
+        if timed and not (type(time_ns) is int and abs(time_ns) <= LATEST_NS):
             time_ns, why = whole_ns(_text(time_ns))
             if why:
                 return why

@@ -38,6 +38,7 @@ def test_ndjson_takes_what_csv_takes(tmp_path: Path) -> None:
         ('{"function": "z"}', "no duration_ns"),
         ('{"duration_ns": 5, "path": {"a": 1}}', "texts"),
         ('{"duration_ns": 5, "time_ns": 1}', "in some lines"),
+        ('{"duration_ns": "\\ud800"}', "not a decimal"),
     ],
 )
 def test_bad_ndjson_is_told_by_line(tmp_path: Path, line: str, why: str) -> None:
@@ -48,3 +49,14 @@ def test_bad_ndjson_is_told_by_line(tmp_path: Path, line: str, why: str) -> None
         read_calls(file)
     _, found, _, faults = read_calls(file, skip=True)
     assert (found, faults.skipped) == ({("all", "?"): [5.0, 6.0]}, 1)
+
+
+@pytest.mark.parametrize("time", [2**63, -(2**63), 10**30])
+def test_a_time_beyond_all_clocks_is_told_by_line(tmp_path: Path, time: int) -> None:
+    """A whole number may be longer than any clock's."""
+    file = tmp_path / "lines"
+    file.write_text(f'{{"duration_ns": 5, "time_ns": 7}}\n{{"duration_ns": 6, "time_ns": {time}}}\n')
+    with pytest.raises(InputError, match=r"line 2: time_ns is .*not a whole number of ns"):
+        read_calls(file)
+    _, found, _, faults = read_calls(file, skip=True)
+    assert (found, faults.skipped) == ({("all", "?"): [5.0]}, 1)
