@@ -30,6 +30,8 @@ _ENDED = 64
 """Lifetimes that have ended and to which rows may still refer."""
 _RETRY_S = 10.0
 _THIN_EVERY_NS = 60 * 10**9
+_REST_S = 60.0
+"""How long the thread sleeps while nothing is put: each time of waking up costs our own CPU time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +51,7 @@ class WriterCounts:
 
 
 class StoreWriter:
-    """Owns a store and writes to it about once a second; ``put`` returns at once."""
+    """Owns a store and writes to it at most once a second; ``put`` returns at once."""
 
     def __init__(
         self,
@@ -92,7 +94,8 @@ class StoreWriter:
         self._asked = self._answered = 0
         """Calls of ``put_now``, and those of them whose records were written."""
         self._progress = threading.Condition()
-        self._wake = threading.Event()
+        self._filled, self._hurried = threading.Event(), threading.Event()
+        """Something waits to be written, and it must not wait for more."""
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="store", daemon=True)
         self._thread.start()
@@ -107,6 +110,7 @@ class StoreWriter:
         if records:
             with self._lock:
                 self._waiting.append(Writes(records))
+            self._filled.set()
 
     def put_now(self, *records: Record, timeout_s: float = 1.0) -> bool:
         """Write records before anything else happens; False if they are not on disk after the timeout, but wait."""
@@ -114,22 +118,30 @@ class StoreWriter:
             self._waiting.append(Writes(records))
             self._asked += 1
             asked = self._asked
-        self._wake.set()
+        self._hurry()
         with self._progress:
             return self._progress.wait_for(lambda: self._answered >= asked, timeout_s)
 
     def stop(self, timeout_s: float = 5.0) -> bool:
         """Write what waits, close the store; False if something could not be written."""
         self._stopping = True
-        self._wake.set()
+        self._hurry()
         self._thread.join(timeout_s)
         return not self._thread.is_alive() and not self._waiting
 
+    def _hurry(self) -> None:
+        self._hurried.set()
+        self._filled.set()
+
     def _run(self) -> None:
         while not self._stopping:
-            self._wake.wait(_RETRY_S if self._failing else self._every_s)
+            if self._failing:
+                self._hurried.wait(_RETRY_S)
+            elif self._filled.wait(_REST_S):
+                self._hurried.wait(self._every_s)
             if not self._stopping:
-                self._wake.clear()
+                self._hurried.clear()
+                self._filled.clear()
             self._write()
         self._write()  # what was put while the last of these wrote
         self._store.close()
@@ -182,7 +194,7 @@ class StoreWriter:
         self._count(failures=1, dropped=len(waiting.records) - len(bounded.records))
         if isinstance(error, StoreCorrupt):
             self._damage = error.message
-            self._wake.set()
+            self._hurry()
         elif not self._failing:
             self._failing = True
             what = error.message if isinstance(error, StoreError) else f"the store {self._store.path} fails ({error})"

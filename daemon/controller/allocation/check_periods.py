@@ -26,7 +26,7 @@ def check_periods(
 
     The mean time until a change is found, weighted by the time that goes into each function, is shortest where the
     periods go by the inverse root of these weights. On the whole there are as many checks as if all had one period.
-    One that waits for work is never violated, and needs no more than its checks.
+    One that waits for work is never violated: it is observed most rarely, for its levels.
 
     Parameters
     ----------
@@ -45,10 +45,8 @@ def check_periods(
     longest_ns = settings.verify_every_ns * means.check_stretch * (1 + means.pressure)
     often = _how_often(finished, total)
     periods = {one.key: min(mean_ns / often[one.key], longest_ns) for one in finished}
-    for one in finished:
-        if waits_for_work(one):
-            periods[one.key] = max(periods[one.key], settings.verify_every_ns)
-    return periods
+    rarely_ns = max(settings.verify_every_ns, mean_ns * MOST_OFTEN)
+    return {**periods, **{one.key: max(periods[one.key], rarely_ns) for one in finished if waits_for_work(one)}}
 
 
 def _how_often(finished: Sequence[FunctionState], total: Total) -> dict[str, float]:
