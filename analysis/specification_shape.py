@@ -87,10 +87,12 @@ _CHECKS: Mapping[str, Check] = {
     **_named(_optional(_either(_object, _number)), "time"),
     **_named(_optional(_either(_count, _list(_object))), "paths lifetimes"),
 }
+_OF_THE_WHOLE: Mapping[str, Check] = {"program": _optional(_object)}
+"""Parts of the whole document that mean something else in the entry of a function."""
 _FREE = ("histogram", "source", "environment", "evidence", "merge")
 """Parts whose own parts have other meanings."""
 _NEEDED: Mapping[str, tuple[str, ...]] = {
-    "functions": ("function",),
+    "functions": ("function", "module"),
     "behaviours": ("expression", "shares", "calls"),
     "classes": ("share",),
     "paths": ("frames", "shares", "calls"),
@@ -124,7 +126,7 @@ def _problems(value: Any, place: str, depth: int) -> Iterator[str]:
         return
     for name, part in value.items():
         here = f"{place}.{name}" if place else str(name)
-        check = _CHECKS.get(name)
+        check = _CHECKS.get(name) if depth else _OF_THE_WHOLE.get(name, _CHECKS.get(name))
         if check is not None and not check(part):
             yield f"{escaped(here[:80])} is {escaped(repr(part)[:60])}"
             return

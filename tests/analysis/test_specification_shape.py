@@ -53,6 +53,16 @@ def test_a_wrong_part_is_named(name: str, value: object, words: str) -> None:
     assert words in refused.value.message
 
 
+def test_a_part_of_the_whole_is_named() -> None:
+    """The program of a specification is an object, that of a function's entry a name; each entry has a module."""
+    with pytest.raises(InputError, match="program is 'app'"):
+        check_shape({**SAMPLE, "program": "app"}, "it")
+    document = copy.deepcopy(SAMPLE)
+    del document["functions"][1]["module"]
+    with pytest.raises(InputError, match=r"functions\[1\] has no module"):
+        check_shape(document, "it")
+
+
 @pytest.mark.parametrize(
     "content",
     [b"\xff\xfe", b"[" * 5000, b'{"schema": "specmine.specification/1", "functions": 1}', b"[]", b""],
