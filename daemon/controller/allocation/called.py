@@ -15,8 +15,9 @@ from specmine.daemon.controller.hotness import Ancestry, waits_for_work
 from specmine.daemon.controller.phase import FINISHED
 from specmine.mining.detection.innovations import STEPS
 
+from .borrowing import with_borrowed
 from .checks import CHECK_CALLS, seen_ns
-from .function_request import URGENT_NS, first_cost, full_cost, predicted, request, window_cost
+from .function_request import URGENT_NS, full_cost, window_cost
 from .means import Means, Plan
 
 EVIDENCE = 6.0
@@ -31,18 +32,12 @@ AT_ONCE = 4
 def with_called(functions: Mapping[str, FunctionState], so_far: Plan, means: Means, settings: Settings) -> Plan:
     """Observe what is called by functions that have changed, directly or through others, since they did."""
     called = _called(functions, so_far, means.now_ns)[:AT_ONCE]
-    watches, spent, cash, loan = dict(so_far.watches), 0.0, so_far.cash, means.savable
     settings = replace(settings, check_calls=min(CHECK_CALLS, settings.window_calls), pace=1.0)
-    for function in called:
-        grant = min(full_cost(function, means), window_cost(function, means, settings) * SECOND / URGENT_NS)
-        watch = request(function, grant, means, settings)
-        first = 0.0 if watch is None else first_cost(function, watch, means, settings)
-        if watch is not None and first <= max(0.0, cash) + loan and len(watches) < means.slots:
-            watches[function.key] = watch
-            spent += predicted(function, watch, means, settings)
-            loan -= max(0.0, first - max(0.0, cash))
-            cash -= first
-    return replace(so_far, watches=watches, left=so_far.left - spent, cash=cash)
+
+    def grant(function: FunctionState, _: float) -> float:
+        return min(full_cost(function, means), window_cost(function, means, settings) * SECOND / URGENT_NS)
+
+    return with_borrowed(called, grant, so_far, means, settings)
 
 
 def _called(functions: Mapping[str, FunctionState], so_far: Plan, now_ns: int) -> list[FunctionState]:

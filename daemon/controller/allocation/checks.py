@@ -10,6 +10,7 @@ from specmine.daemon.config.settings import SECOND, Settings
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.hotness import Total, waits_for_work
 
+from .borrowing import with_borrowed
 from .check_periods import WATCH_EVERY_NS, check_periods
 from .function_request import (
     CHEAP,
@@ -54,25 +55,20 @@ def with_suspected(finished: Sequence[FunctionState], so_far: Plan, means: Means
 
     Those come first of which windows say so. Of the others sampling found more than usual.
     """
-    watches, spent, cash = dict(so_far.watches), 0.0, so_far.cash
     at_once = replace(settings, pace=1.0)  # what may have changed is not slowed down to save our own CPU time
     urgent = [one for one in finished if one.violations.urgency or _is_surprising(one, means)]
     urgent = [one for one in urgent if not waits_for_work(one)]
-    # what is suspected does not wait until debts are paid back: it borrows what others then have to earn
-    budget, loan = max(means.budget, means.income), means.savable
-    for function in sorted(urgent, key=lambda one: (-one.violations.urgency, one.key)):
-        # windows closer together share their disturbances: of several functions none takes the place of others
+    # what is suspected does not wait until debts are paid back
+    budget = max(means.budget, means.income)
+    # windows closer together share their disturbances: of several functions none takes the place of others
+    apart = shortest_period_ns(at_once) / max(URGENT_NS, shortest_period_ns(at_once))
+
+    def grant(function: FunctionState, spent: float) -> float:
         most, half = most_useful(function, means, at_once), 0.5 * (budget - spent)
-        apart = shortest_period_ns(at_once) / max(URGENT_NS, shortest_period_ns(at_once))
-        grant = min(most, half, max(apart * most, half / len(urgent)))
-        watch = request(function, grant, means, at_once)
-        first = 0.0 if watch is None else first_cost(function, watch, means, at_once)
-        if watch is not None and first <= max(0.0, cash) + loan and len(watches) < means.slots:
-            watches[function.key] = watch
-            spent += predicted(function, watch, means, at_once)
-            loan -= max(0.0, first - max(0.0, cash))
-            cash -= first
-    return replace(so_far, watches=watches, left=so_far.left - spent, cash=cash)
+        return min(most, half, max(apart * most, half / len(urgent)))
+
+    in_order = sorted(urgent, key=lambda one: (-one.violations.urgency, one.key))
+    return with_borrowed(in_order, grant, so_far, means, at_once)
 
 
 def with_open(functions: Iterable[FunctionState], so_far: Plan, means: Means, settings: Settings) -> Plan:
