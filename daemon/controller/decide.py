@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 
 from specmine.model.batch import Batch, Sampling, Started
 from specmine.model.globs import matches
@@ -150,7 +149,7 @@ def _arrive(state: ControllerState, batch: Batch) -> tuple[ControllerState, tupl
             counting = function.state is State.CANDIDATE
             probe = with_activity(function.probe, activity, now_ns, counting=counting)
             functions[activity.function] = replace(function, probe=probe)
-    host, idle = state.detection, cache(lambda: idle_shares(functions))
+    host = state.detection
     for observation in batch.observations:
         if observation.function in functions:
             function = functions[observation.function].observed_in(state.lifetimes.get(observation.lifetime))
@@ -161,7 +160,7 @@ def _arrive(state: ControllerState, batch: Batch) -> tuple[ControllerState, tupl
                 utc_offset_ns=state.utc_offset_ns,
                 threshold=host.threshold,
                 usual=host.usual,
-                idle_share=partial(_idle_share, idle, observation.function),
+                idle_share=state.idle.get(observation.function, 0.0),
             )
             host = with_window(host, observation, function.violations.detector, renewed.violations.detector)
             functions[observation.function] = renewed
@@ -193,10 +192,6 @@ def _renewed(started: Started | None, batch: Batch) -> Started | None:
     if batch.utc_offset_ns is not None:
         started = replace(started, host={**started.host, "utc_offset_ns": str(batch.utc_offset_ns)})
     return started
-
-
-def _idle_share(shares: Callable[[], Mapping[str, float]], function: str) -> float:
-    return shares().get(function, 0.0)
 
 
 def _absorbed(state: ControllerState, batch: Batch) -> ControllerState:
@@ -265,6 +260,7 @@ def _surprised(state: ControllerState, passed_ns: int) -> ControllerState:
         before = surprise.at(state.now_ns)
         hertz = hertz_in_bursts(state.started.prices, state.settings)
         surprise = judged(surprise, state.functions, hertz, state.now_ns)
+        state = replace(state, idle=idle_shares(state.functions))
         if surprise.at(state.now_ns) - before:
             return replace(state, surprise=surprise, planned_ns=0)
     return replace(state, surprise=surprise)

@@ -56,6 +56,8 @@ class ControllerState:
     """Start of the last burst of sampling."""
     surprise: Surprise = field(default_factory=Surprise)
     """What bursts found more of than usual."""
+    idle: Mapping[str, float] = field(default_factory=dict)
+    """The share of the time of functions that waits for work, by the profiles when the last burst had ended."""
     next_job: int = 1
     worker_ns: int = 0
     """CPU time that the worker's jobs took."""

@@ -6,7 +6,6 @@ that does not become stable within the sample limit is parked as unstable. Finis
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from specmine.daemon.config.settings import MS, SECOND, Settings
@@ -79,7 +78,7 @@ def observed(
     utc_offset_ns: int = 0,
     threshold: float | None = None,
     usual: UsualSpreads = NOTHING_USUAL,
-    idle_share: Callable[[], float] = lambda: 0.0,
+    idle_share: float = 0.0,
 ) -> FunctionState:
     """Take up an observation: history, then inference, then checks, then phase; and whether anything changed.
 
@@ -94,8 +93,8 @@ def observed(
         Evidence of a change, as calibrated on this host.
     usual : mapping of str to float
         How far windows of this host usually vary.
-    idle_share : callable
-        Returns the share of its time that waits for work; asked for only where something may have changed.
+    idle_share : float
+        The share of its time that waits for work.
     """
     mining, kind, state = settings.mining, observation.kind, function.phase.state
     lately = _is_judged_lately(function, observation, settings)
@@ -134,7 +133,7 @@ def _with_violations(
     utc_offset_ns: int,
     threshold: float | None,
     usual: UsualSpreads,
-    idle_share: Callable[[], float],
+    idle_share: float,
 ) -> FunctionState:
     """Look for a change; one that opens or closes a violation changes the reason of a finished function."""
     history, state = function.history, function.phase.state

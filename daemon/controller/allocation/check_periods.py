@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from specmine.daemon.config.settings import SECOND, Settings
 from specmine.daemon.controller.function import FunctionState
-from specmine.daemon.controller.hotness import Total, own_share, waits_for_work
+from specmine.daemon.controller.hotness import Total, waits_for_work
 
 from .function_request import window_cost
 from .means import Means
@@ -43,15 +43,20 @@ def check_periods(
     mean_ns = _mean_period_ns(finished, share, means, settings)
     # with CPU time of our own left none waits longer than the user asks for
     longest_ns = settings.verify_every_ns * means.check_stretch * (1 + means.pressure)
-    often = _how_often(finished, total)
+    often = _how_often(finished, total, means.idle)
     periods = {one.key: min(mean_ns / often[one.key], longest_ns) for one in finished}
     rarely_ns = max(settings.verify_every_ns, mean_ns * MOST_OFTEN)
     return {**periods, **{one.key: max(periods[one.key], rarely_ns) for one in finished if waits_for_work(one)}}
 
 
-def _how_often(finished: Sequence[FunctionState], total: Total) -> dict[str, float]:
-    """Return how many times as often as on average each is observed; the mean is 1."""
-    roots = {one.key: math.sqrt(own_share(one, total)) for one in finished}
+def _how_often(finished: Sequence[FunctionState], total: Total, idle: Mapping[str, float]) -> dict[str, float]:
+    """Return how many times as often as on average each is observed; the mean is 1.
+
+    Time in callees counts: what is called from several places may be slower for one of them only.
+    """
+    whole_ns = min(total.wall_ns, total.cpu_ns) or total.wall_ns
+    works_ns = {one.key: one.profile.inclusive_ns * (1 - idle.get(one.key, 0.0)) for one in finished}
+    roots = {key: math.sqrt(min(1.0, ns / whole_ns)) if whole_ns > 0 else 0.0 for key, ns in works_ns.items()}
     usual = statistics.fmean(roots.values())
     if usual <= 0:
         return dict.fromkeys(roots, 1.0)

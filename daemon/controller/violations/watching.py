@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from specmine.daemon.config.settings import SECOND
@@ -34,8 +34,8 @@ class Watching:
     result: Explanation | None = None
     idle: bool = False
     """It waits for work: how long tells how much work there is, not how slow it is."""
-    idle_share: Callable[[], float] = lambda: 0.0
-    """Share of its time that waits for work in what it calls; asked for only where something may have changed."""
+    idle_share: float = 0.0
+    """Share of its time that waits for work, in what it calls."""
     newest: Sequence[Observation] = ()
     """Its newest windows, oldest first, this one included."""
     earlier: Sequence[Observation] = ()
@@ -62,7 +62,7 @@ def is_idle_as_usual(yardstick: Yardstick, observed: Sequence[Observation], arou
     A thread without work is in its main loop all the time. With half of the requests its waits are twice as long, and
     half as many: nobody waits longer. A function that has more time in a second than usual does cost somebody time.
     """
-    return _is_as_much_time(yardstick.usual, usual_of(observed)) and around.idle_share() >= MOSTLY_IDLE
+    return around.idle_share >= MOSTLY_IDLE and _is_as_much_time(yardstick.usual, usual_of(observed))
 
 
 def _is_as_much_time(usual: Usual, now: Usual) -> bool:

@@ -52,6 +52,17 @@ def test_periods_go_by_the_root_of_the_time_and_add_up_to_as_many_checks() -> No
     assert sum(1 / period for period in periods) == pytest.approx(len(shares) / 10)
 
 
+def test_time_in_callees_counts_and_time_without_work_does_not() -> None:
+    """A caller of a helper that others call too may be slower alone; a main loop waits most of its time."""
+    caller = finished(1, 0)
+    caller = replace(caller, profile=replace(caller.profile, inclusive_ns=9e6))
+    loop, helper, small = finished(2, 9), finished(3, 9), finished(4, 1)
+    functions = [caller, loop, helper, small]
+    means = replace(MEANS, idle={loop.key: 1.0})
+    assert seconds(functions, means)[0] == pytest.approx(seconds(functions, means)[2])
+    assert seconds(functions, means)[1] > seconds(functions, means)[3] > seconds(functions, means)[0]
+
+
 def test_functions_of_equal_time_and_of_none_have_one_period() -> None:
     """Ten seconds where the budget allows it."""
     assert seconds([finished(1, 5), finished(2, 5)]) == [10, 10]

@@ -27,7 +27,7 @@ def after_a_change(idle_share: float, longer: float, rarer: float) -> FunctionVi
         )  # fmt: skip
         held.append(window)
         around = Watching(
-            function="f", build_id="b", asserted=Asserted(), idle_share=lambda: idle_share, newest=tuple(held[-40:])
+            function="f", build_id="b", asserted=Asserted(), idle_share=idle_share, newest=tuple(held[-40:])
         )
         violations = watched(violations, window, around)
     return violations
