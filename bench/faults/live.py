@@ -126,11 +126,10 @@ class Daemon:
         What is asked each two seconds must be cheap: the daemon answers within its own budget.
         """
         try:
-            connection = DaemonConnection(self.folder / "socket", timeout_s=PATIENCE_S)
-        except NoDaemon:
+            with closing(DaemonConnection(self.folder / "socket", timeout_s=PATIENCE_S)) as connection:
+                listed = connection.ask({"command": "violations"})["violations"]
+        except NoDaemon:  # or one that got no CPU time for so long
             return []
-        with closing(connection):
-            listed = connection.ask({"command": "violations"})["violations"]
         found = [each for each in listed if each["state"] == "open" and each["direction"] == "slower"]
         return sorted(found, key=lambda each: (bool(each.get("because")), -(each["factor"] or 0)))
 
