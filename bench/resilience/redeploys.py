@@ -6,9 +6,9 @@ A daemon watches a service that writes down its own number of calls. The service
 some times: see ``bench/lib/deployments.py``. *Counted after* is the time from the start of the new process until 20
 more calls were counted, at most 30 s. *Rate* is the number of calls counted a watched second, to the service's own
 calls a second in the same two seconds: 2 would mean that calls were counted twice. Of several processes that were
-started by themselves one is observed at a time, so their rate is divided by their number. *Processes* tells whether
-``status`` named as many as there were, within 5 s; *lifetimes* how many the store holds, of how many there were.
-Needs root and gcc.
+started by themselves some or all are observed at a time; their rate is divided by their number, so 3 is all of three.
+*Processes* tells whether ``status`` named as many as there were, within 5 s; *lifetimes* how many the store holds, of
+how many there were. Needs root and gcc.
 """
 
 from __future__ import annotations
@@ -130,8 +130,9 @@ def measured(kind: type[Deployment], folder: Path, times: int, life_s: float) ->
             child.kill()
             child.wait()
     took = [each.after_s for each in found]
+    twice = TWICE * deployment.copies
     ratios = [each.rate_ratio for each in found if not math.isnan(each.rate_ratio)]
-    faults = sum(each.after_s > CALLS_S or each.rate_ratio > TWICE or not each.right for each in found) + (
+    faults = sum(each.after_s > CALLS_S or each.rate_ratio > twice or not each.right for each in found) + (
         lifetimes != deployment.execs
     )
     right = f"{sum(each.right for each in found)} of {times}"
