@@ -201,3 +201,23 @@ def test_lives_that_ended_long_ago_are_not_remembered(tmp_path: Path) -> None:
     assert not reported
     with open_store(tmp_path / "s.db", read_only=True) as store:
         assert len(store.load().lifetimes) == 2_000
+
+
+def test_nothing_to_write_wakes_nobody(tmp_path: Path) -> None:
+    """The thread sleeps until something is put, which is then written as soon as otherwise."""
+    looks: list[int] = []
+
+    def utc_ns() -> int:
+        looks.append(1)
+        return time.time_ns()
+
+    store = open_store(tmp_path / "s.db")
+    fast = StoreWriter(store, retention=Retention(), utc_ns=utc_ns, report=pytest.fail, every_s=0.01)
+    fast.put(HOST, FUNCTION)
+    until(lambda: len(looks) > 1)
+    looks.clear()
+    time.sleep(0.3)
+    assert looks == []
+    fast.put(observation(1))
+    until(lambda: fast.counts.written == 1)
+    assert fast.stop()

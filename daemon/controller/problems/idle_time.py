@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from specmine.daemon.controller.function import FunctionState
-from specmine.daemon.controller.hotness import is_idle
+from specmine.daemon.controller.hotness import waits_for_work
 
 MOST_CALLS = 64
 """Calls one above the other that are followed; recursion ends there."""
@@ -36,7 +36,7 @@ def idle_shares(functions: Mapping[str, FunctionState]) -> dict[str, float]:
     found: dict[str, float] = {}
     ahead: dict[str, float] = defaultdict(float)
     for key, function in functions.items():
-        if is_idle(function) and function.profile.inclusive_ns > 0:
+        if waits_for_work(function) and function.profile.inclusive_ns > 0:
             found[key] = function.profile.inclusive_ns
             _add_to_callers(ahead, function, function.profile.inclusive_ns)
     waits = frozenset(found)

@@ -213,6 +213,15 @@ def test_waiting_for_work_is_not_slow(name: str, opened: int) -> None:
     assert len(lived((waits,), 280.0, [(200.0, name, slower(3.0))]).opened) == opened
 
 
+@pytest.mark.parametrize(("name", "opened"), [("epoll_wait", 0), ("fdatasync", 1)])
+def test_a_thread_that_only_waits_for_a_disk_is_slower_though_it_waits_all_the_time(name: str, opened: int) -> None:
+    """Three times as long and a third as often is as much time a second: of waits for work only that is no news."""
+    waits = replace(unimodal(name), loop_bottom=True)
+    life = lived((waits,), 280.0, [(200.0, name, slower(3.0)), (200.0, name, called(1 / 3))])
+    assert len(life.opened) == opened
+    assert bool(life.state.idle) == (opened == 0)
+
+
 @pytest.mark.parametrize("offset", [0, 1])
 def test_what_recovered_is_not_opened_again_by_another_stream(offset: int) -> None:
     """The slowest tenth has a value in large windows only; it is about the same change, and over with it."""
