@@ -39,7 +39,7 @@ from .hotness import HALF_LIFE_NS, LEAST_CPU_NS, total_of
 from .phase import FINISHED, State
 from .problems.acknowledgement import acknowledged
 from .problems.causes import with_causes
-from .problems.idle_time import idle_shares
+from .problems.idle_time import idle_shares, loop_shares
 from .problems.inheritance import with_successors
 from .problems.learned_during import with_learned_during
 from .problems.restoration import with_violations
@@ -260,7 +260,8 @@ def _surprised(state: ControllerState, passed_ns: int) -> ControllerState:
         before = surprise.at(state.now_ns)
         hertz = hertz_in_bursts(state.started.prices, state.settings)
         surprise = judged(surprise, state.functions, hertz, state.now_ns)
-        state = replace(state, idle=idle_shares(state.functions))
+        idle = idle_shares(state.functions)
+        state = replace(state, idle=idle, loop_waits=loop_shares(state.functions, idle))
         if surprise.at(state.now_ns) - before:
             return replace(state, surprise=surprise, planned_ns=0)
     return replace(state, surprise=surprise)

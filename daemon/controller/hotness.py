@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from specmine.daemon.config.settings import SECOND
 from specmine.model.function import Function
@@ -30,6 +31,8 @@ IDLE_WAITS = frozenset(
 """Functions of the C library that wait for work or for time to pass."""
 DISK = frozenset({"fsync", "fdatasync", "msync", "sync_file_range", "syncfs", "write", "pwrite", "pwrite64", "writev"})
 """Waits for a disk are no waits for work, not even at the bottom of a thread's main loop."""
+ONLY_WAITS = 0.9
+"""A function with so much of its time in waits for work has nothing to tell before all others are known."""
 _CALLED = 0.05
 """Weight of the time in callees, compared with the function's own: a slower call shows in its callers, too."""
 HALF_LIFE_NS = 60 * SECOND
@@ -104,29 +107,31 @@ def variation(function: FunctionState) -> float:
     return (function.probe.rate or 0.0) * function.history.summary.spread_ns
 
 
-def own_share(function: FunctionState, total: Total) -> float:
+def own_share(function: FunctionState, total: Total, idle_share: float = 0.0) -> float:
     """Return the share of CPU or of wall-clock time, whichever is more, inside the function itself.
 
-    Time in callees counts a little, unless it is that of one callee which nobody else calls. A function that only calls
-    such a one adds nothing to what is learned of that.
+    Time in callees counts a little, unless it is that of one callee which nobody else calls, or waits for work. A
+    function that only calls such a one adds nothing to what is learned of that.
     """
     if total.wall_ns <= 0:
         return 0.0
     profile = function.profile
     cpu = profile.cpu_ns / total.cpu_ns if total.cpu_ns > 0 else 0.0
-    spread_ns = max(0.0, profile.inclusive_ns - profile.own_ns - profile.callee_ns)
+    spread_ns = max(0.0, profile.inclusive_ns * (1 - idle_share) - profile.own_ns - profile.callee_ns)
     spread = min(1.0, spread_ns / (min(total.wall_ns, total.cpu_ns) or total.wall_ns))
     return max(profile.own_ns / total.wall_ns, cpu) + _CALLED * spread
 
 
-def in_order(functions: Iterable[FunctionState], total: Total) -> list[FunctionState]:
-    """Return functions not yet counted, the most promising first; waits of a main loop last."""
+def in_order(
+    functions: Iterable[FunctionState], total: Total, idle: Mapping[str, float] = MappingProxyType({})
+) -> list[FunctionState]:
+    """Return functions not yet counted, the most promising first; waits for work, by their idle shares, last."""
     return sorted(
         functions,
         key=lambda function: (
             not function.identity.hinted,
-            is_idle(function),
-            -own_share(function, total),
+            is_idle(function) or idle.get(function.key, 0.0) >= ONLY_WAITS,
+            -own_share(function, total, idle.get(function.key, 0.0)),
             function.key,
         ),
     )

@@ -57,7 +57,9 @@ class ControllerState:
     surprise: Surprise = field(default_factory=Surprise)
     """What bursts found more of than usual."""
     idle: Mapping[str, float] = field(default_factory=dict)
-    """The share of the time of functions that waits for work, by the profiles when the last burst had ended."""
+    """The share of the time of functions that waits for work, by the profiles when the last burst had ended ..."""
+    loop_waits: Mapping[str, float] = field(default_factory=dict)
+    """... and the part of it in main loops: no function above them works."""
     next_job: int = 1
     worker_ns: int = 0
     """CPU time that the worker's jobs took."""

@@ -80,7 +80,9 @@ def _is_wanted(function: FunctionState) -> bool:
 
 def _least_share(functions: Mapping[str, FunctionState], total: Total, means: Means, settings: Settings) -> float:
     """Return what a candidate must have of the time for a first look: what it costs, functions that wait would get."""
-    waiting = (own_share(one, total) for one in functions.values() if one.state in LEARNING)
+    waiting = (
+        own_share(one, total, means.idle.get(one.key, 0.0)) for one in functions.values() if one.state in LEARNING
+    )
     backlog = _backlog(means, settings)
     most = heapq.nlargest(backlog, waiting)
     if len(most) < backlog:
@@ -105,12 +107,12 @@ def _first_looks(functions: Mapping[str, FunctionState], total: Total, means: Me
         for function in candidates.values()
         if function.probe.watch is None
         and is_worth_it(function, total)
-        and (_is_wanted(function) or own_share(function, total) >= least)
+        and (_is_wanted(function) or own_share(function, total, means.idle.get(function.key, 0.0)) >= least)
     ]
     cash, taken = LOOKING_SHARE * means.cash, 0.0
     most = means.slots // 2 if means.slow_links else LOOKS_AT_ONCE
     around = Ancestry(functions)
-    for function in in_order(unseen, total)[:LOOKED_THROUGH]:
+    for function in in_order(unseen, total, means.idle)[:LOOKED_THROUGH]:
         if len(watches) >= most:
             break
         # probes inside a call add to it, and what they add is not known well

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from specmine.daemon.config.settings import SECOND, Settings
 from specmine.daemon.controller.function import FunctionState
-from specmine.daemon.controller.hotness import Total, is_idle, own_share, variation
+from specmine.daemon.controller.hotness import ONLY_WAITS, Total, is_idle, own_share, variation
 from specmine.daemon.controller.phase import FINISHED, State
 from specmine.mining.borders.inference import utility_of
 from specmine.mining.regression.lifetime_utility import utility_over_lifetimes
@@ -48,13 +48,14 @@ def _that_may_call(function: FunctionState, running: Collection[Lifetime], now_n
 
 def priority(function: FunctionState, total: Total, means: Means, settings: Settings) -> tuple[object, ...]:
     rate = function.probe.rate or 0.0
+    waits = is_idle(function) or means.idle.get(function.key, 0.0) >= ONLY_WAITS
     cost = price(means.prices, kind_for(function), function.function) * dearness_of(function, means)
     value = variation(function) if function.state in FINISHED else _worth(function, total, means) * min(1.0, rate)
     # what is on stays on unless something is clearly better, and what was begun is finished before another begins
     staying = (1.5 if function.probe.watch is not None else 1.0) * (1 + 9 * progress(function, settings))
     return (
         not function.identity.hinted,
-        is_idle(function) or (function.state not in FINISHED and not rate),
+        waits or (function.state not in FINISHED and not rate),
         -round(utility(function, means.now_ns, means.running), 3),
         function.state in FINISHED,
         -(value * staying / cost),
@@ -66,18 +67,19 @@ def _worth(function: FunctionState, total: Total, means: Means) -> float:
     """Return in how much of the program's time a change could be seen once the function is learned, as a share of it.
 
     Few samples tell little of a program that uses little CPU time. So what the first calls say bounds what a function
-    has of the time: their rate times their mean duration. All of that counts a little, since what is slower within a
-    call shows in it, also where callees are too short to be timed well. Durations within the uncertainty of the probes'
-    own cost show no change, so functions as short as that come last.
+    has of the time: their rate times their mean duration. All of that but waits for work counts a little, since what is
+    slower within a call shows in it, also where callees are too short to be timed well. Durations within the
+    uncertainty of the probes' own cost show no change, so functions as short as that come last.
     """
-    worth, newest = own_share(function, total), function.history.longest
+    idle_share = means.idle.get(function.key, 0.0)
+    worth, newest = own_share(function, total, idle_share), function.history.longest
     if not newest:
         return worth
     found, bias_ns, unsure_ns = function.history.summary, newest[-1].bias_ns, newest[-1].uncertainty_ns
     if means.cpu_rate > 0:
         whole = (function.probe.rate or 0.0) * max(0.0, found.mean_ns - bias_ns) / means.cpu_rate
         # what takes more than all CPU time waits, as a main loop does for work
-        worth = min(worth, whole) + WITHIN * min(whole, 1 / max(whole, 1.0))
+        worth = min(worth, whole) + WITHIN * (1 - idle_share) * min(whole, 1 / max(whole, 1.0))
     usual_ns = max(0.0, found.median_ns - bias_ns)
     visible = usual_ns**4 / (usual_ns**4 + unsure_ns**4) if unsure_ns else 1.0
     return worth * max(LEAST_VISIBLE, visible)

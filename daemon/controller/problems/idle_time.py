@@ -1,7 +1,8 @@
 """How much of a function's time passes waiting for work, in it or in what it calls. Pure.
 
 An event loop, ``main`` and a thread's first function have all the time of a thread, most of it in ``epoll_wait``.
-Nobody can make that shorter, so people want to see other functions first.
+Nobody can make that shorter, so people want to see other functions first. A function that works may wait in the same
+way, for a lock that another process holds: that is not for lack of work.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ MOST_CALLS = 64
 """Calls one above the other that are followed; recursion ends there."""
 LEAST_PART = 1e-3
 """Of a function's time; less is not followed to its callers."""
+WORKING = 0.5
+"""A function that waits for less of its time works, unless it is a main loop: that is never called."""
 
 
 def idle_shares(functions: Mapping[str, FunctionState]) -> dict[str, float]:
@@ -51,6 +54,39 @@ def idle_shares(functions: Mapping[str, FunctionState]) -> dict[str, float]:
         if not ahead:
             break
     return {key: min(1.0, idle_ns / functions[key].profile.inclusive_ns) for key, idle_ns in found.items()}
+
+
+def loop_shares(functions: Mapping[str, FunctionState], idle: Mapping[str, float]) -> dict[str, float]:
+    """Return the share of the time of functions that waits for work, as far as no function above them works.
+
+    Parameters
+    ----------
+    functions : mapping of str to FunctionState
+        All functions by key.
+    idle : mapping of str to float
+        Their idle shares.
+
+    Returns
+    -------
+    dict
+        In (0, 1] by key; functions without any are left out.
+    """
+    within: dict[str, float] = {}
+
+    def within_work(key: str, calls: int = 0) -> float:
+        """Return the share of a function's time that passes below one that works, that function included."""
+        if key not in within:
+            function, within[key] = functions[key], 0.0  # recursion ends here
+            callers = [each for each in function.profile.callers if each[0] in functions]
+            if not function.profile.loop_bottom and idle.get(key, 0.0) < WORKING and function.probe.rate != 0.0:
+                within[key] = 1.0
+            elif not function.profile.loop_bottom and calls < MOST_CALLS and callers:
+                working_ns = sum(time_ns * within_work(caller, calls + 1) for caller, time_ns in callers)
+                within[key] = working_ns / max(sum(time_ns for _, time_ns in callers), 1.0)
+        return within[key]
+
+    shares = {key: share * (1 - within_work(key)) for key, share in idle.items()}
+    return {key: share for key, share in shares.items() if share > 0}
 
 
 def _add_to_callers(amounts: dict[str, float], function: FunctionState, idle_ns: float) -> None:

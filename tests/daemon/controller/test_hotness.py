@@ -61,6 +61,18 @@ def test_a_pure_wrapper_comes_last() -> None:
     assert [each.function.name for each in ordered] == ["work", "wait", "handler", "wrapper"]
 
 
+def test_what_waits_in_a_main_loop_comes_last() -> None:
+    """Time in callees counts as far as it is no wait for work; a function of nothing else comes after all others."""
+    reader = sampled("reader", Profile(samples=100, own_ns=20.0, cpu_ns=20.0, inclusive_ns=900.0))
+    handler = sampled("handler", Profile(samples=50, inclusive_ns=100.0))
+    leaf = sampled("leaf", Profile(samples=1, own_ns=1.0, cpu_ns=1.0, inclusive_ns=1.0))
+    every, idle = [reader, handler, leaf], {reader.key: 0.95}
+    total = Total(wall_ns=1000.0, cpu_ns=100.0)
+    assert [each.function.name for each in in_order(every, total)] == ["reader", "handler", "leaf"]
+    assert [each.function.name for each in in_order(every, total, idle)] == ["handler", "leaf", "reader"]
+    assert own_share(reader, total, 0.95) < own_share(reader, total)
+
+
 def test_cpu_counts_where_others_only_wait() -> None:
     """A function with all of a program's CPU time is worth as much as a wait that fills all of its threads' time."""
     work = sampled("work", Profile(samples=50, own_ns=50.0, cpu_ns=50.0, inclusive_ns=50.0))

@@ -456,6 +456,8 @@ def test_what_mostly_waits_counts_no_more_for_all_the_time_within_it() -> None:
     )  # fmt: skip
     total, means = total_of([loop, handler, unseen(3)]), replace(MEANS, cpu_rate=2e7)
     assert priority(handler, total, means, Settings()) < priority(loop, total, means, Settings())
+    waiting = replace(means, idle={handler.key: 0.95})
+    assert priority(loop, total, waiting, Settings()) < priority(handler, total, waiting, Settings())
 
 
 def test_an_overdue_check_does_not_wait_until_others_have_paid_their_debts() -> None:

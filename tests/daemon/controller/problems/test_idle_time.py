@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from specmine.daemon.controller.call_counts import ProbeState
 from specmine.daemon.controller.function import FunctionState, Identity
-from specmine.daemon.controller.problems.idle_time import idle_shares
+from specmine.daemon.controller.problems.idle_time import idle_shares, loop_shares
 from specmine.daemon.controller.profile import Profile
 from specmine.model.function import Function
 
@@ -67,3 +70,41 @@ def test_recursion_ends() -> None:
     )
     assert max(shares(found).values()) <= 1.0
     assert idle_shares({}) == {}
+
+
+def test_a_wait_for_a_lock_is_not_for_lack_of_work() -> None:
+    """One latch serves a main loop for 90 s, and for 10 s a request that waits for a lock and computes for as long."""
+    found = functions(
+        ("main", 0.0, 0.0, 110.0, {}),
+        ("loop", 0.0, 0.0, 110.0, {"main": 110.0}),
+        ("request", 10.0, 10.0, 20.0 + 1.0, {"loop": 21.0}),
+        ("lock", 0.0, 0.0, 10.0, {"request": 10.0}),
+        ("latch", 0.0, 0.0, 100.0, {"loop": 90.0, "lock": 10.0}),
+        ("epoll_wait", 100.0, 0.0, 100.0, {"latch": 100.0}),
+    )
+    idle = idle_shares(found)
+    waits = {found[key].function.name: share for key, share in loop_shares(found, idle).items()}
+    assert waits == pytest.approx({"main": 100 / 110, "loop": 100 / 110, "latch": 0.9, "epoll_wait": 0.9})
+    assert shares(found)["lock"] == 1.0
+
+
+def test_a_busy_main_loop_is_told_by_that_nobody_calls_it() -> None:
+    """Its latch waits for work as long as it is known to be never called, though it waits for a third of its time."""
+    found = functions(
+        ("loop", 20.0, 20.0, 30.0, {}),
+        ("epoll_wait", 10.0, 0.0, 10.0, {"loop": 10.0}),
+    )
+    idle = idle_shares(found)
+    assert loop_shares(found, idle) == {}
+    seen = {key: replace(one, probe=ProbeState(rate=0.0)) for key, one in found.items()}
+    assert loop_shares(seen, idle) == pytest.approx(idle)
+
+
+def test_recursion_above_a_wait_ends() -> None:
+    """What calls itself in a ring, with nothing above that works, waits for work."""
+    found = functions(
+        ("a", 0.0, 0.0, 100.0, {"b": 100.0}),
+        ("b", 0.0, 0.0, 100.0, {"a": 100.0}),
+        ("epoll_wait", 100.0, 0.0, 100.0, {"a": 100.0}),
+    )
+    assert set(loop_shares(found, idle_shares(found)).values()) == {1.0}
