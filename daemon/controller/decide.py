@@ -256,15 +256,21 @@ def _surprised(state: ControllerState, passed_ns: int) -> ControllerState:
     if state.batch is None or state.started is None:
         return state
     surprise = with_samples(state.surprise, state.batch, state.hertz, passed_ns)
+    if not state.idle and state.batch.hot_samples:  # what is looked at first depends on it
+        state = _with_idle_time(state)
     if surprise.seconds and not state.hertz and state.now_ns - surprise.ended_ns >= LATE_NS:
         before = surprise.at(state.now_ns)
         hertz = hertz_in_bursts(state.started.prices, state.settings)
         surprise = judged(surprise, state.functions, hertz, state.now_ns)
-        idle = idle_shares(state.functions)
-        state = replace(state, idle=idle, loop_waits=loop_shares(state.functions, idle))
+        state = _with_idle_time(state)
         if surprise.at(state.now_ns) - before:
             return replace(state, surprise=surprise, planned_ns=0)
     return replace(state, surprise=surprise)
+
+
+def _with_idle_time(state: ControllerState) -> ControllerState:
+    idle = idle_shares(state.functions)
+    return replace(state, idle=idle, loop_waits=loop_shares(state.functions, idle))
 
 
 def _faded(state: ControllerState) -> ControllerState:

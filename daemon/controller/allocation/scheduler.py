@@ -32,9 +32,6 @@ LOOKED_THROUGH = 48
 BACKLOG, SMALL_BACKLOG, BACKLOG_SECONDS = 32, 8, 300
 """While so many functions wait for windows, only candidates that would be among the first of them are looked at. No
 more than half of the budget can learn in this time, in seconds."""
-CLEARLY = 2.0
-"""Where the budget is small, a sample more or less puts no candidate before them: it must have so many times the share
-of the last."""
 LOOKING_SHARE = 0.5
 """Share of the budget that first looks may take while there is something to look at."""
 PACE_UNDER_PRESSURE = 10.0
@@ -79,15 +76,19 @@ def _is_wanted(function: FunctionState) -> bool:
 
 
 def _least_share(functions: Mapping[str, FunctionState], total: Total, means: Means, settings: Settings) -> float:
-    """Return what a candidate must have of the time for a first look: what it costs, functions that wait would get."""
+    """Return what a candidate must have more of the time for a first look: what it costs, those that wait would get."""
     waiting = (
         own_share(one, total, means.idle.get(one.key, 0.0)) for one in functions.values() if one.state in LEARNING
     )
     backlog = _backlog(means, settings)
     most = heapq.nlargest(backlog, waiting)
-    if len(most) < backlog:
-        return 0.0
-    return most[-1] * (CLEARLY if backlog < BACKLOG else 1.0)
+    return most[-1] if len(most) == backlog else -1.0
+
+
+def _proven_share(function: FunctionState, total: Total, means: Means) -> float:
+    """Return a candidate's share of the time, less a standard deviation: of many functions some have a sample more."""
+    share = own_share(function, total, means.idle.get(function.key, 0.0))
+    return share * max(0.0, 1 - 1 / math.sqrt(max(function.profile.samples, 1.0)))
 
 
 def _backlog(means: Means, settings: Settings) -> int:
@@ -107,7 +108,7 @@ def _first_looks(functions: Mapping[str, FunctionState], total: Total, means: Me
         for function in candidates.values()
         if function.probe.watch is None
         and is_worth_it(function, total)
-        and (_is_wanted(function) or own_share(function, total, means.idle.get(function.key, 0.0)) >= least)
+        and (_is_wanted(function) or _proven_share(function, total, means) > least)
     ]
     cash, taken = LOOKING_SHARE * means.cash, 0.0
     most = means.slots // 2 if means.slow_links else LOOKS_AT_ONCE

@@ -434,9 +434,12 @@ def test_while_many_wait_only_candidates_that_would_come_first_are_looked_at() -
     assert not looked_at(minor, 20, dear)
     assert looked_at(minor, 10, dear)
     assert not looked_at(major, 20, dear)
-    assert looked_at(replace(major, profile=replace(major.profile, own_ns=2.2e9, cpu_ns=2.2e9)), 20, dear)
-    assert not looked_at(minor, 40)
-    assert looked_at(major, 40) and looked_at(named, 40)
+    larger = replace(major, profile=replace(major.profile, own_ns=2.2e9, cpu_ns=2.2e9))
+    assert looked_at(larger, 20, dear)
+    few = replace(larger, profile=replace(larger.profile, samples=3))  # one sample more would be chance
+    assert not looked_at(few, 20, dear)
+    assert not looked_at(minor, 40) and not looked_at(major, 40)
+    assert looked_at(larger, 40) and looked_at(named, 40)
 
 
 def test_what_mostly_waits_counts_no_more_for_all_the_time_within_it() -> None:
