@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -19,7 +20,9 @@ from .yardstick import Yardstick
 MOSTLY_IDLE = 0.5
 """From this idle share on a function mostly waits for work."""
 AS_MUCH_TIME = 1.2
-"""Where there is only less to do, it has no more than so many times its usual time in a second."""
+"""Where there is only less to do, it has no more than so many times its usual time in a second ..."""
+UNSURE = 3.0
+"""... and no more than so many standard errors of that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -69,4 +72,11 @@ def _is_as_much_time(usual: Usual, now: Usual) -> bool:
     before, after = usual.rate, now.rate
     if before is None or after is None:
         return False
-    return after * now.mean_ns <= AS_MUCH_TIME * before * usual.mean_ns
+    unsure = math.exp(UNSURE * math.sqrt(_variance(usual) + _variance(now)))
+    return after * now.mean_ns <= AS_MUCH_TIME * unsure * before * usual.mean_ns
+
+
+def _variance(some: Usual) -> float:
+    """Return the relative variance of the sum of so many durations, their number drawn too (compound Poisson)."""
+    mean_ns = some.histogram.mean()
+    return (1 + (some.histogram.std() / mean_ns) ** 2) / some.calls if mean_ns > 0 else 0.0

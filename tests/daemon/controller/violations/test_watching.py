@@ -14,13 +14,15 @@ from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation
 
 
-def after_a_change(idle_share: float, longer: float, rarer: float) -> FunctionViolations:
-    """Return what is known of a function whose calls take 8 ms, 100 a second, and from half of the time on change."""
-    rng, held, violations = np.random.default_rng(3), list[Observation](), FunctionViolations()
+def after_a_change(
+    idle_share: float, longer: float, rarer: float, *, calls_a_window: int = 1000, spread: float = 0.2, seed: int = 3
+) -> FunctionViolations:
+    """Return what is known of a function whose calls take 8 ms, and from half of the time on change."""
+    rng, held, violations = np.random.default_rng(seed), list[Observation](), FunctionViolations()
     for at in range(60):
         changed = at >= 30
-        calls = round(1000 / (rarer if changed else 1.0) * rng.uniform(0.97, 1.03))
-        durations = 8e6 * (longer if changed else 1.0) * rng.lognormal(0, 0.2, min(calls, 400))
+        calls = round(calls_a_window / (rarer if changed else 1.0) * rng.uniform(0.97, 1.03))
+        durations = 8e6 * (longer if changed else 1.0) * rng.lognormal(0, spread, min(calls, 400))
         window = Observation(
             function="f", lifetime="l", kind=Kind.TIME, start_ns=10 * at * SECOND, end_ns=10 * (at + 1) * SECOND,
             histogram=Histogram.from_durations(durations.astype(np.int64)), calls=calls, watched_ns=10 * SECOND,
@@ -41,6 +43,13 @@ def test_another_load_of_what_mostly_waits_for_work_is_no_news(longer: float, ra
     works = after_a_change(0.1, longer, rarer)
     assert len(works.open) == 1
     assert (works.lost.total_ns > 0) == (longer > 1)
+
+
+@pytest.mark.parametrize("seed", [3, 8])
+def test_how_much_time_few_calls_take_in_a_second_is_known_roughly(seed: int) -> None:
+    """Windows of a hundred waits, most short and some long: by the luck of the draw some have half as much again."""
+    assert after_a_change(1.0, 5.0, 5.0, calls_a_window=550, spread=1.3, seed=seed).all == ()
+    assert len(after_a_change(1.0, 5.0, 1.0, calls_a_window=550, spread=1.3, seed=seed).open) == 1
 
 
 def test_what_waits_longer_at_the_same_rate_is_slower_however_much_it_waits() -> None:
