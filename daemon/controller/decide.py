@@ -255,12 +255,12 @@ def _surprised(state: ControllerState, passed_ns: int) -> ControllerState:
     """Add what sampling found to the burst; once it is over, see of which functions there was more than usual."""
     if state.batch is None or state.started is None:
         return state
-    surprise = with_samples(state.surprise, state.batch, state.hertz, passed_ns)
+    surprise, prices = with_samples(state.surprise, state.batch, state.hertz, passed_ns), state.started.prices
     if not state.idle and state.batch.hot_samples:  # what is looked at first depends on it
         state = _with_idle_time(state)
     if surprise.seconds and not state.hertz and state.now_ns - surprise.ended_ns >= LATE_NS:
         before = surprise.at(state.now_ns)
-        hertz = hertz_in_bursts(state.started.prices, state.settings)
+        hertz = hertz_in_bursts(prices, state.settings)
         surprise = judged(surprise, state.functions, hertz, state.now_ns)
         state = _with_idle_time(state)
         if surprise.at(state.now_ns) - before:
