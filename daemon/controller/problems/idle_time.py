@@ -38,10 +38,12 @@ def idle_shares(functions: Mapping[str, FunctionState]) -> dict[str, float]:
     """
     found: dict[str, float] = {}
     ahead: dict[str, float] = defaultdict(float)
+    call = {caller for function in functions.values() for caller, _ in function.profile.callers}
     for key, function in functions.items():
         if waits_for_work(function) and function.profile.inclusive_ns > 0:
             found[key] = function.profile.inclusive_ns
-            _add_to_callers(ahead, function, function.profile.inclusive_ns)
+            if function.profile.own_ns or key in call:  # what only jumps to a wait has the time and callers of that
+                _add_to_callers(ahead, function, function.profile.inclusive_ns)
     waits = frozenset(found)
     for _ in range(MOST_CALLS):
         here, ahead = ahead, defaultdict(float)

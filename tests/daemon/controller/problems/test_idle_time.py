@@ -61,6 +61,17 @@ def test_a_wait_is_divided_among_callers() -> None:
     assert shares(found) == pytest.approx({"pause": 1.0, "nanosleep": 1.0, "busy": 0.25, "idle": 1.0})
 
 
+def test_what_only_jumps_to_a_wait_counts_once() -> None:
+    """It stands on no stack, and has the time and the callers of the wait that it jumps to."""
+    found = functions(
+        ("commit", 0.0, 0.0, 10.0, {}),
+        ("fdatasync", 6.0, 0.0, 6.0, {"commit": 6.0}),
+        ("nanosleep", 4.0, 0.0, 4.0, {"commit": 4.0}),
+        ("pause", 0.0, 0.0, 4.0, {"commit": 4.0}),
+    )
+    assert shares(found) == pytest.approx({"commit": 0.4, "nanosleep": 1.0, "pause": 1.0})
+
+
 def test_recursion_ends() -> None:
     """Two functions that call each other and wait: no share is above one."""
     found = functions(
