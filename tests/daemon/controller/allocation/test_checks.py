@@ -1,0 +1,102 @@
+"""When finished functions are checked, with how many calls, and those with open violations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from specmine.daemon.config.settings import Settings
+from specmine.daemon.controller.allocation.function_request import predicted
+from specmine.daemon.controller.allocation.scheduler import plan
+from specmine.daemon.controller.function import FunctionState, Identity
+from specmine.mining.assertions.checks import Verification
+from tests.support.planned import FUNCTION, MEANS, NOW_NS, POOR, learned, seen, violated
+from tests.support.simulated import SECOND
+
+
+def test_debts_are_paid_back_before_more_is_watched_than_promised() -> None:
+    """In debt only checks that are due get probes."""
+    old = seen(learned(), 11.0)
+    assert plan({FUNCTION.key: old}, replace(MEANS, cash=-1.0), Settings()).watches == {}
+
+
+def test_what_is_kept_for_watching_is_used_unless_our_own_work_must_be_saved() -> None:
+    """A window is due ten seconds after the last check, under full pressure after ``verify_every``."""
+    checked = replace(seen(learned(), 2.0), verification=Verification(checked_ns=NOW_NS - 11 * SECOND))
+    assert FUNCTION.key in plan({FUNCTION.key: checked}, MEANS, Settings()).watches
+    assert plan({FUNCTION.key: checked}, replace(MEANS, pressure=1.0), Settings()).watches == {}
+
+
+def test_checks_come_in_smaller_windows_where_full_ones_would_come_rarely() -> None:
+    """Twenty windows of 840 calls cost 24 ms, which are there each 70 s: each holds a quarter of that, then a tenth."""
+
+    def asked(number: int) -> set[tuple[int, int]]:
+        finished = []
+        for offset in range(number):
+            function = replace(FUNCTION, offset=100 + offset)
+            checked = Verification(checked_ns=NOW_NS - 200 * SECOND)
+            finished.append(replace(learned(), identity=Identity(function=function), verification=checked))
+        made = plan({one.key: one for one in finished}, replace(POOR, cash=1e9), Settings()).watches.values()
+        assert all(watch.burst_hits <= 2.3 * watch.window_calls for watch in made)
+        return {(watch.window_calls, watch.minimum_calls) for watch in made if watch.on_ns}
+
+    assert asked(4) == {(840, 200)}
+    assert asked(20) == {(210, 200)}
+    assert asked(100) == {(110, 110)}
+
+
+def test_checks_take_no_more_than_is_kept_for_them() -> None:
+    """Each of fifty finished functions is observed as often as its window can be paid for, at least each minute."""
+
+    def due(age_s: int) -> int:
+        checked = Verification(checked_ns=NOW_NS - age_s * SECOND)
+        finished = []
+        for number in range(50):
+            function = replace(FUNCTION, offset=100 + number, name=f"g{number}")
+            one = replace(learned(), identity=Identity(function=function), verification=checked)
+            finished.append(seen(one, 2.0))
+        means = replace(MEANS, budget=1e7, income=1e7, cash=1e9)
+        return len(plan({one.key: one for one in finished}, means, Settings(verification=0.2)).watches)
+
+    assert not due(15)  # 50 windows of half their size, 550 calls, cost 36 ms: 2 ms a second pay for them in 18 s
+    assert due(20)
+
+
+def test_an_overdue_check_does_not_wait_until_others_have_paid_their_debts() -> None:
+    """One that is due waits in debt; five seconds later it borrows, up to what is kept for checks in that time."""
+
+    def checked(seconds_ago: int, offset: int = 1) -> FunctionState:
+        one = replace(learned(), identity=Identity(function=replace(FUNCTION, offset=offset)))
+        return seen(replace(one, verification=Verification(checked_ns=NOW_NS - seconds_ago * SECOND)), 6.0)
+
+    debt = replace(MEANS, cash=-1e5)
+    assert plan({FUNCTION.key: checked(11)}, debt, Settings()).watches == {}
+    overdue = plan({FUNCTION.key: checked(20)}, debt, Settings())
+    assert FUNCTION.key in overdue.watches and overdue.cash < debt.cash
+    many = {one.key: one for one in (checked(500, offset) for offset in range(1, 200))}
+    assert plan(many, debt, Settings()).cash >= debt.cash - Settings().verification * debt.budget * 5
+
+
+@pytest.mark.parametrize("recover_s", [30, 300])
+def test_a_function_with_an_open_violation_is_observed_ten_times_in_recover_after(recover_s: int) -> None:
+    """Neither debts nor our own CPU time keep it waiting; before its window is due it gets none."""
+    settings = replace(Settings(), recover_after_ns=recover_s * SECOND)
+    every_s = max(5.0, recover_s / 10)
+    poor = replace(MEANS, cash=-1e5, pressure=1.0)
+    due, early = violated(1, every_s + 1), violated(1, every_s - 1)
+    assert due.key in plan({due.key: due}, poor, settings).watches
+    assert early.key not in plan({early.key: early}, poor, settings).watches
+
+
+def test_many_open_violations_share_a_third_of_the_budget() -> None:
+    """Their windows come less often then, and few of them at once."""
+    many = {one.key: one for one in (violated(offset, 7.0) for offset in range(1, 41))}
+    poor = replace(MEANS, cash=-1e5, pressure=1.0)
+    assert not plan(many, poor, Settings()).watches
+    later = {one.key: one for one in (violated(offset, 400.0) for offset in range(1, 41))}
+    made = plan(later, poor, Settings())
+    assert made.watches
+    assert poor.cash - made.cash <= 2 * poor.savable
+    spent = sum(predicted(later[key], watch, poor, Settings()) for key, watch in made.watches.items())
+    assert spent <= 0.5 * poor.income
