@@ -315,12 +315,13 @@ def test_replay_of_what_is_no_recording_is_2(content: bytes | None, tmp_path: Pa
 
 SESSION = textwrap.dedent(
     """
-    import json, sys, time
+    import json, signal, sys, time
     from specmine.cli.main import main
     from specmine.daemon import foreground
     from specmine.probes.kernel import privilege
 
     privilege.effective_capabilities = lambda: -1
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as outside of nohup, which the tests may run under
     document = json.load(open(sys.argv.pop(1)))
 
     def mine(options, progress):
