@@ -157,7 +157,7 @@ def _means_of(state: ControllerState, left: Collection[str] = ()) -> Means:
         cash=state.account.balance_ns,
         cpu_rate=state.account.cpu_rate,
         surprising=state.surprise.at(state.now_ns),
-        idle=state.loop_waits,
+        loop_waits=state.loop_waits,
         prices=state.started.prices,
         slow_links=state.started.host.get("link") == "perf",
         pressure=state.agent_cost.pressure,

@@ -43,7 +43,7 @@ def check_periods(
     mean_ns = _mean_period_ns(finished, share, means, settings)
     # with CPU time of our own left none waits longer than the user asks for
     longest_ns = settings.verify_every_ns * means.check_stretch * (1 + means.pressure)
-    often = _how_often(finished, total, means.idle)
+    often = _how_often(finished, total, means.loop_waits)
     periods = {one.key: min(mean_ns / often[one.key], longest_ns) for one in finished}
     rarely_ns = max(settings.verify_every_ns, mean_ns * MOST_OFTEN)
     return {**periods, **{one.key: max(periods[one.key], rarely_ns) for one in finished if waits_for_work(one)}}

@@ -43,7 +43,7 @@ class Means:
     """CPU time of the programs, ns per second; 0: not known."""
     surprising: frozenset[str] = frozenset()
     """Functions of which sampling found more than usual: they are timed first."""
-    idle: Mapping[str, float] = field(default_factory=dict)
+    loop_waits: Mapping[str, float] = field(default_factory=dict)
     """The share of the time of functions that waits for work in main loops."""
     pressure: float = 0.0
     """In [0, 1]: how much of our own work must be saved; each window costs a few ms of it."""

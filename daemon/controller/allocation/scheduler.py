@@ -78,7 +78,7 @@ def _is_wanted(function: FunctionState) -> bool:
 def _least_share(functions: Mapping[str, FunctionState], total: Total, means: Means, settings: Settings) -> float:
     """Return what a candidate must have more of the time for a first look: what it costs, those that wait would get."""
     waiting = (
-        own_share(one, total, means.idle.get(one.key, 0.0)) for one in functions.values() if one.state in LEARNING
+        own_share(one, total, means.loop_waits.get(one.key, 0.0)) for one in functions.values() if one.state in LEARNING
     )
     backlog = _backlog(means, settings)
     most = heapq.nlargest(backlog, waiting)
@@ -87,7 +87,7 @@ def _least_share(functions: Mapping[str, FunctionState], total: Total, means: Me
 
 def _proven_share(function: FunctionState, total: Total, means: Means) -> float:
     """Return a candidate's share of the time, less a standard deviation: of many functions some have a sample more."""
-    share = own_share(function, total, means.idle.get(function.key, 0.0))
+    share = own_share(function, total, means.loop_waits.get(function.key, 0.0))
     return share * max(0.0, 1 - 1 / math.sqrt(max(function.profile.samples, 1.0)))
 
 
@@ -113,7 +113,7 @@ def _first_looks(functions: Mapping[str, FunctionState], total: Total, means: Me
     cash, taken = LOOKING_SHARE * means.cash, 0.0
     most = means.slots // 2 if means.slow_links else LOOKS_AT_ONCE
     around = Ancestry(functions)
-    for function in in_order(unseen, total, means.idle)[:LOOKED_THROUGH]:
+    for function in in_order(unseen, total, means.loop_waits)[:LOOKED_THROUGH]:
         if len(watches) >= most:
             break
         # probes inside a call add to it, and what they add is not known well

@@ -48,7 +48,7 @@ def _that_may_call(function: FunctionState, running: Collection[Lifetime], now_n
 
 def priority(function: FunctionState, total: Total, means: Means, settings: Settings) -> tuple[object, ...]:
     rate = function.probe.rate or 0.0
-    waits = is_idle(function) or means.idle.get(function.key, 0.0) >= ONLY_WAITS
+    waits = is_idle(function) or means.loop_waits.get(function.key, 0.0) >= ONLY_WAITS
     cost = price(means.prices, kind_for(function), function.function) * dearness_of(function, means)
     value = variation(function) if function.state in FINISHED else _worth(function, total, means) * min(1.0, rate)
     # what is on stays on unless something is clearly better, and what was begun is finished before another begins
@@ -71,7 +71,7 @@ def _worth(function: FunctionState, total: Total, means: Means) -> float:
     slower within a call shows in it, also where callees are too short to be timed well. Durations within the
     uncertainty of the probes' own cost show no change, so functions as short as that come last.
     """
-    idle_share = means.idle.get(function.key, 0.0)
+    idle_share = means.loop_waits.get(function.key, 0.0)
     worth, newest = own_share(function, total, idle_share), function.history.longest
     if not newest:
         return worth

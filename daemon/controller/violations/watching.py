@@ -22,7 +22,7 @@ MOSTLY_IDLE = 0.5
 AS_MUCH_TIME = 1.2
 """Where there is only less to do, it has no more than so many times its usual time in a second ..."""
 UNSURE = 3.0
-"""... and no more than so many standard errors of that."""
+"""... as far as this many standard errors of it tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -72,11 +72,11 @@ def _is_as_much_time(usual: Usual, now: Usual) -> bool:
     before, after = usual.rate, now.rate
     if before is None or after is None:
         return False
-    unsure = math.exp(UNSURE * math.sqrt(_variance(usual) + _variance(now)))
+    unsure = math.exp(UNSURE * math.sqrt(total_variance(usual) + total_variance(now)))
     return after * now.mean_ns <= AS_MUCH_TIME * unsure * before * usual.mean_ns
 
 
-def _variance(some: Usual) -> float:
-    """Return the relative variance of the sum of so many durations, their number drawn too (compound Poisson)."""
+def total_variance(some: Usual) -> float:
+    """Return the variance of the total of the durations over its square, their number drawn too (compound Poisson)."""
     mean_ns = some.histogram.mean()
     return (1 + (some.histogram.std() / mean_ns) ** 2) / some.calls if mean_ns > 0 else 0.0

@@ -58,7 +58,7 @@ def test_time_in_callees_counts_and_time_without_work_does_not() -> None:
     caller = replace(caller, profile=replace(caller.profile, inclusive_ns=9e6))
     loop, helper, small = finished(2, 9), finished(3, 9), finished(4, 1)
     functions = [caller, loop, helper, small]
-    means = replace(MEANS, idle={loop.key: 1.0})
+    means = replace(MEANS, loop_waits={loop.key: 1.0})
     assert seconds(functions, means)[0] == pytest.approx(seconds(functions, means)[2])
     assert seconds(functions, means)[1] > seconds(functions, means)[3] > seconds(functions, means)[0]
 

@@ -63,15 +63,20 @@ def test_what_is_shorter_than_the_probes_are_unsure_by_is_learned_last() -> None
     assert priority(both[1], total, means, Settings()) < priority(both[0], total, means, Settings())
 
 
-def test_what_the_first_calls_took_bounds_what_samples_say() -> None:
-    """A sample that met one of ten short calls a second does not make it a tenth of the program."""
-    lucky, work = unseen(1), unseen(2)
-    durations = Histogram.from_durations([2000.0] * 100)
+def of_calls(duration_ns: float) -> History:
+    """Return the history of a function with a window of a hundred such calls."""
+    durations = Histogram.from_durations([duration_ns] * 100)
     window = Observation(
         function=FUNCTION.key, lifetime="5", kind=Kind.TIME, start_ns=0, end_ns=SECOND, histogram=durations,
         calls=100, watched_ns=SECOND,
     )  # fmt: skip
-    history = History(timing=(window,), histogram=durations, summary=Summary.of(durations))
+    return History(timing=(window,), histogram=durations, summary=Summary.of(durations))
+
+
+def test_what_the_first_calls_took_bounds_what_samples_say() -> None:
+    """A sample that met one of ten short calls a second does not make it a tenth of the program."""
+    lucky, work = unseen(1), unseen(2)
+    history = of_calls(2000.0)
     rare, often = (
         replace(one, phase=Phase(state=State.WAITING), probe=ProbeState(rate=rate), history=history)
         for one, rate in ((lucky, 10.0), (work, 10_000.0))
@@ -82,12 +87,7 @@ def test_what_the_first_calls_took_bounds_what_samples_say() -> None:
 
 def test_what_mostly_waits_counts_no_more_for_all_the_time_within_it() -> None:
     """A main loop holds all of the program's time, and tells only how much work there is."""
-    durations = Histogram.from_durations([3e6] * 100)
-    window = Observation(
-        function=FUNCTION.key, lifetime="5", kind=Kind.TIME, start_ns=0, end_ns=SECOND, histogram=durations,
-        calls=100, watched_ns=SECOND,
-    )  # fmt: skip
-    history = History(timing=(window,), histogram=durations, summary=Summary.of(durations))
+    history = of_calls(3e6)
     loop, handler = (
         replace(
             unseen(number), profile=Profile(samples=9), phase=Phase(state=State.WAITING), probe=ProbeState(rate=rate),
@@ -97,5 +97,5 @@ def test_what_mostly_waits_counts_no_more_for_all_the_time_within_it() -> None:
     )  # fmt: skip
     total, means = total_of([loop, handler, unseen(3)]), replace(MEANS, cpu_rate=2e7)
     assert priority(handler, total, means, Settings()) < priority(loop, total, means, Settings())
-    waiting = replace(means, idle={handler.key: 0.95})
+    waiting = replace(means, loop_waits={handler.key: 0.95})
     assert priority(loop, total, waiting, Settings()) < priority(handler, total, waiting, Settings())

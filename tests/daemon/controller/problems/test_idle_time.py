@@ -99,7 +99,7 @@ def test_a_wait_for_a_lock_is_not_for_lack_of_work() -> None:
     assert shares(found)["lock"] == 1.0
 
 
-def test_a_busy_main_loop_is_told_by_that_nobody_calls_it() -> None:
+def test_a_busy_main_loop_is_known_by_that_nobody_calls_it() -> None:
     """Its latch waits for work as long as it is known to be never called, though it waits for a third of its time."""
     found = functions(
         ("loop", 20.0, 20.0, 30.0, {}),

@@ -9,7 +9,8 @@ from specmine.daemon.config.settings import SECOND
 from specmine.daemon.controller.violations.asserted import Asserted
 from specmine.daemon.controller.violations.function_violations import FunctionViolations
 from specmine.daemon.controller.violations.lifecycle import watched
-from specmine.daemon.controller.violations.watching import Watching
+from specmine.daemon.controller.violations.usual import Usual
+from specmine.daemon.controller.violations.watching import Watching, total_variance
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation
 
@@ -43,6 +44,17 @@ def test_another_load_of_what_mostly_waits_for_work_is_no_news(longer: float, ra
     works = after_a_change(0.1, longer, rarer)
     assert len(works.open) == 1
     assert (works.lost.total_ns > 0) == (longer > 1)
+
+
+def test_how_far_totals_vary_is_that_of_drawn_ones() -> None:
+    """Of two thousand windows with some 300 calls each, as the totals of the draws themselves vary."""
+    rng = np.random.default_rng(1)
+    windows = [1e6 * rng.lognormal(0, 1.0, rng.poisson(300)) for _ in range(2000)]
+    totals = np.array([each.sum() for each in windows])
+    mean = np.mean(
+        [total_variance(Usual(calls=len(each), histogram=Histogram.from_durations(each))) for each in windows[:400]]
+    )
+    assert mean == pytest.approx(totals.var() / totals.mean() ** 2, rel=0.15)
 
 
 @pytest.mark.parametrize("seed", [3, 8])
