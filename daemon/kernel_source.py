@@ -20,6 +20,7 @@ def selection_of(program: Program) -> Selection:
         exe=program.exe or "",
         unit=program.unit or "",
         cgroup=program.cgroup or "",
+        users=program.user,
         name=program.name or "",
         may_come=True,
     )

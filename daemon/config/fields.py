@@ -7,6 +7,7 @@ one; what does not fit raises ``ValueError`` with the offending value and what w
 from __future__ import annotations
 
 import math
+import pwd
 import re
 from collections.abc import Callable
 from dataclasses import field
@@ -18,6 +19,7 @@ from specmine.model.units import parse_duration, parse_ratio, parse_size, show_d
 N = TypeVar("N", int, float)
 Reader = Callable[[object], Any]
 _ADDRESS = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\s/\[\]]+):([0-9]{1,5})", re.ASCII)
+_HIGHEST_USER = (1 << 32) - 2
 _SUFFIX = re.compile(r"_(ns|bytes)$")
 
 
@@ -130,6 +132,21 @@ def text(value: object) -> str:
 def text_or_off(value: object) -> str | None:
     """Read a text, or ``off`` as None."""
     return None if value in ("off", False, None) else text(value)  # YAML 1.1 reads a bare off as false
+
+
+def users(value: object) -> tuple[int, ...]:
+    """Read one or several users of the host, by name or number, as numbers."""
+    return tuple(_user(each) for each in (value if isinstance(value, list) else [value]))
+
+
+def _user(value: object) -> int:
+    if isinstance(value, int):
+        return integer(0, _HIGHEST_USER)(value)  # type: ignore[no-any-return]
+    name = text(value)
+    try:
+        return pwd.getpwnam(name).pw_uid
+    except (KeyError, UnicodeError):
+        raise ValueError(f"there is no user {shown(name)}") from None
 
 
 def path(value: object) -> str:

@@ -26,6 +26,7 @@ from .fields import (
     text,
     text_or_off,
     texts,
+    users,
 )
 
 US, MS, SECOND, HOUR, DAY = 1_000, 1_000_000, 1_000_000_000, 3_600_000_000_000, 86_400_000_000_000
@@ -35,7 +36,7 @@ _words: Reader = texts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """One choice of programs: exactly one of ``exe``, ``pid``, ``unit`` and ``cgroup``."""
+    """One choice of programs: exactly one of ``exe``, ``pid``, ``unit`` and ``cgroup``, and whose processes count."""
 
     name: str | None = key(optional(text), None)
     """Its name in all output; by default what was chosen."""
@@ -46,6 +47,8 @@ class Program:
     """Unit of the host's systemd."""
     cgroup: str | None = key(optional(text), None)
     """Glob over cgroup paths below the cgroup mount."""
+    user: tuple[int, ...] = key(users, ())
+    """Only processes that these users started, by number; empty: of all users."""
 
     def __post_init__(self) -> None:
         """Check that one thing is chosen."""
@@ -53,6 +56,8 @@ class Program:
         if len(chosen) != 1:
             what = " and ".join(chosen) or "nothing"
             raise ValueError(f"choose a program by exactly one of exe, pid, unit and cgroup, not by {what}")
+        if self.user and self.pid is not None:
+            raise ValueError("user is for exe, unit and cgroup; a pid is one process")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

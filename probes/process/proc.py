@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .mappings import FileId
-from .proc_files import PROC, read_proc
+from .proc_files import PROC, proc_lines, read_proc
 
 _TICKS, _PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
 
@@ -69,6 +69,18 @@ def resident_bytes(pid: int) -> int:
         return int(read_proc(f"{PROC}/{pid}/statm").split()[1]) * _PAGE
     except (OSError, IndexError):
         return 0
+
+
+def user(pid: int) -> int | None:
+    """Return the real user of a process, who started it; None for the dead.
+
+    Whoever runs a setuid program has its owner's rights there, and stays the real user.
+    """
+    try:
+        lines = proc_lines(read_proc(f"{PROC}/{pid}/status"))
+        return next((int(line.split()[1]) for line in lines if line.startswith(b"Uid:")), None)
+    except (OSError, IndexError, ValueError):
+        return None
 
 
 def processes() -> list[Process]:

@@ -1,4 +1,4 @@
-"""Which programs a user chose: by pid, executable, systemd unit or cgroup."""
+"""Which programs were chosen: by pid, executable, systemd unit or cgroup, and whose processes count."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ class Selection:
     """A unit of the host's systemd, not of a user's or a container's."""
     cgroup: str = ""
     """Glob over cgroup paths."""
+    users: tuple[int, ...] = ()
+    """Only processes that these users started; empty: of all users."""
     name: str = ""
     at_exec: bool = False
     """The pid is a child of ours that has yet to exec the program: only what it execs is watched."""
@@ -52,6 +54,13 @@ def belongs(selection: Selection, pid: int, file: FileId | None) -> bool:
     file : FileId or None
         What ``proc.executable(selection.exe)`` was; only looked at for a selection by executable.
     """
+    if not _is_named(selection, pid, file):
+        return False
+    return not selection.users or proc.user(pid) in selection.users
+
+
+def _is_named(selection: Selection, pid: int, file: FileId | None) -> bool:
+    """Tell the same of a process of any user."""
     if selection.pid:
         return pid == selection.pid
     if selection.exe:

@@ -57,7 +57,7 @@ def test_a_whole_configuration_is_read() -> None:
     config = parse_config(
         """
 programs:
-  - {name: shop, exe: /usr/sbin/apache2}
+  - {name: shop, exe: /usr/sbin/apache2, user: [root, 33]}
   - unit: postgresql.service
   - pid: 17
   - cgroup: /system.slice/*
@@ -79,6 +79,7 @@ socket: {mode: 0660, group: adm}
         "/system.slice/*",
     ]
     assert config.programs[0].name == "shop"
+    assert [program.user for program in config.programs] == [(0, 33), (), (), ()]
     assert config.functions.watch == ("semop", "b*")
     assert (config.budget.overhead, config.budget.floor_ns, config.budget.agent) == (0.005, 500_000, 0.02)
     assert (config.windows.length_ns, config.windows.limit_ns) == (90 * SECOND, 120 * SECOND)
@@ -107,6 +108,11 @@ def test_metrics_can_be_switched_off() -> None:
         ("budgte: {overhead: 1%}", "f.yaml:1: unknown key budgte"),
         ("overhead: 1%", "f.yaml:1: unknown key overhead; did you mean budget.overhead?"),
         ("programs:\n  - exee: /x", "f.yaml:2: unknown key programs[0].exee; did you mean programs.exe?"),
+        ("programs: [{exe: /x, user: nobody-of-the-kind}]", "user: there is no user 'nobody-of-the-kind'"),
+        ("programs: [{exe: /x, user: -1}]", "user: -1 is not between 0 and 4294967294"),
+        ("programs: [{exe: /x, user: true}]", "user: True is not a"),
+        ("programs: [{exe: /x, user: [[]]}]", "user: a list of plain values belongs here"),
+        ("programs: [{pid: 7, user: root}]", "user is for exe, unit and cgroup"),
         ("store: {limit_bytes: 1GiB}", "unknown key store.limit_bytes; did you mean store.limit?"),
         ("qwertz: 1", "f.yaml:1: unknown key qwertz"),
         ("budget:\n  overhead: 500%", "f.yaml:2: budget.overhead: '500%' is not between 0.01% and 100%"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,14 @@ from specmine.probes.process.proc import (
     parse_process,
     process,
     runs_deleted,
+    user,
 )
 from specmine.probes.process.selection import Selection, belongs
 from tests.support.product import wait_until
 from tests.support.source_driver import running
 
+OTHER = 64_208
+"""A user of nobody else."""
 STAT = b"7 (%b) S 1 7 7 0 -1 4194560 120 0 0 0 3 2 0 0 20 0 1 0 4711 1000 10 " + b"0 " * 28
 
 
@@ -71,6 +75,25 @@ def test_a_program_whose_file_was_replaced_is_known_by_its_path(tmp_path: Path) 
         assert runs_deleted(child.pid, str(path))
         assert not runs_deleted(child.pid, str(other))
         assert belongs(Selection(exe=str(path)), child.pid, executable(os.getpid()))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to start processes of other users")
+def test_processes_of_other_users_can_be_left_out() -> None:
+    """Who started a process counts, not whose rights it has: setuid programs change only the latter."""
+    file = (Path("/bin/sleep").stat().st_dev, Path("/bin/sleep").stat().st_ino)
+    become = "import os; os.setresuid({}, {}, -1); os.execv('/bin/sleep', ['sleep', '600'])"
+    with (
+        running("/bin/sleep", 600) as of_root,
+        running(sys.executable, "-c", become.format(OTHER, OTHER)) as of_other,
+        running(sys.executable, "-c", become.format(OTHER, 0)) as setuid,
+    ):
+        pids = [of_root.pid, of_other.pid, setuid.pid]
+        wait_until(lambda: all(executable(pid) == file for pid in pids), "the programs")
+        assert [user(pid) for pid in pids] == [0, OTHER, OTHER]
+        for users, chosen in (((), pids), ((0,), pids[:1]), ((OTHER,), pids[1:]), ((0, OTHER), pids), ((1,), [])):
+            one = Selection(exe="/bin/sleep", users=users)
+            assert [pid for pid in pids if belongs(one, pid, file)] == chosen
+    assert user(1 << 30) is None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be sure of user namespaces")
