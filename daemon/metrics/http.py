@@ -1,7 +1,8 @@
-"""Metrics over HTTP: few clients at once, each within bounded time, and only those that ask for this host."""
+"""Metrics over HTTP: few clients at once, within bounded time and CPU time, and only those that ask for this host."""
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import ipaddress
 import logging
@@ -13,8 +14,10 @@ import socketserver
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
+from specmine.daemon.system.cpu_allowances import CpuAllowances
 from specmine.model.errors import InputError
 
 from .collector import Scrape, SnapshotCollector, View, scraping
@@ -87,14 +90,24 @@ class MetricsServer:
     def _serve(self) -> None:
         """Wait without waking up in between: serve_forever would check twice a second whether to go on."""
         with selectors.DefaultSelector() as selector:
-            selector.register(self._server, selectors.EVENT_READ)
             selector.register(self._wake_out, selectors.EVENT_READ)
+            selector.register(self._server, selectors.EVENT_READ)
+            accepting = True
             while True:
-                ready = selector.select(self._server.connections.end_late(time.monotonic()))
+                rest_s = self._server.rest_s()
+                if accepting != (not rest_s):
+                    accepting = not rest_s
+                    if accepting:
+                        selector.register(self._server, selectors.EVENT_READ)
+                    else:
+                        selector.unregister(self._server)
+                waits = (self._server.connections.end_late(time.monotonic()), rest_s or None)
+                ready = selector.select(min((each for each in waits if each is not None), default=None))
                 if any(key.fileobj == self._wake_out for key, _ in ready):
                     return
                 if ready:
-                    self._server.handle_request()
+                    with self._server.accounted():
+                        self._server.handle_request()
 
 
 def _address(host: str, port: int) -> str:
@@ -140,6 +153,7 @@ class _Server(http.server.ThreadingHTTPServer):
     def __init__(self, listen: tuple[str, int], scrape: Scrape, passed: socket.socket | None) -> None:
         self.scrape = scrape
         self.host, port = listen
+        self._allowances, self._lock = CpuAllowances(), threading.Lock()
         self.connections = Connections(most=MOST_CLIENTS, most_per_address=MOST_PER_ADDRESS, limit_s=CONNECTION_S)
         if passed is None:
             family, _, _, _, address = socket.getaddrinfo(self.host, port, type=socket.SOCK_STREAM)[0]
@@ -149,6 +163,24 @@ class _Server(http.server.ThreadingHTTPServer):
             self.host = str(passed.getsockname()[0])
             socketserver.BaseServer.__init__(self, passed.getsockname()[:2], _Handler)
             self.socket, self.address_family = passed, passed.family
+
+    def rest_s(self) -> float:
+        """Return for how many seconds new clients wait, since the others have taken too much CPU time.
+
+        All wait in one queue: who floods it has an address like that of the scraper.
+        """
+        with self._lock:
+            return self._allowances.wait_s(0, time.monotonic())
+
+    @contextlib.contextmanager
+    def accounted(self) -> Iterator[None]:
+        """Count what this thread uses meanwhile."""
+        began_s = time.thread_time()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._allowances.spend(0, time.thread_time() - began_s, time.monotonic())
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serve a client on a thread, or let it go if there are too many."""
@@ -160,7 +192,8 @@ class _Server(http.server.ThreadingHTTPServer):
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Serve, then make room."""
         try:
-            super().process_request_thread(request, client_address)
+            with self.accounted():
+                super().process_request_thread(request, client_address)
         finally:
             self.connections.leave(request)
 

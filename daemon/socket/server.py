@@ -1,7 +1,8 @@
 """The daemon's unix socket, on a thread of its own, so that no client can delay the loop.
 
 Requests and answers are one JSON object a line. Sizes, times and the number of clients are bounded, also per user. Root
-and the daemon's own user have places that others cannot take, and are answered first.
+and the daemon's own user have places that others cannot take, and are answered first. What answers to other users take
+of a CPU is bounded, too: it is taken from the budget by which the daemon observes.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from specmine.daemon.system.cpu_allowances import CpuAllowances
 from specmine.model.errors import InputError, SpecmineError
 
 from .listener import listening
@@ -65,11 +67,18 @@ class _Client:
     received: bytearray = field(default_factory=bytearray)
     to_send: memoryview = field(default_factory=lambda: memoryview(b""))
     closing: bool = False
+    parked: bool = False
+    """Its user has taken too much CPU time; nothing is read from it or sent to it for now."""
 
     @property
     def is_busy(self) -> bool:
         """True if there is something to do without new data: an answer to send, or a whole request."""
         return bool(self.to_send) or b"\n" in self.received
+
+    @property
+    def events(self) -> int:
+        """What to wait for."""
+        return selectors.EVENT_WRITE if self.is_busy else selectors.EVENT_READ
 
 
 class Server:
@@ -116,6 +125,7 @@ class Server:
         self._selector.register(self._listener, selectors.EVENT_READ)
         self._selector.register(self._wake_out, selectors.EVENT_READ)
         self._clients: dict[int, _Client] = {}
+        self._allowances = CpuAllowances()
         self._accepted = 0
         self._thread = threading.Thread(target=self._run, name="socket", daemon=True)
         self._thread.start()
@@ -134,7 +144,7 @@ class Server:
 
     def _run(self) -> None:
         while True:
-            ready = self._selector.select(min(1.0, self._idle_s) if self._clients else None)
+            ready = self._selector.select(self._longest_wait_s())
             if any(key.fileobj == self._wake_out for key, _ in ready):
                 self._shut()
                 return
@@ -142,8 +152,26 @@ class Server:
             if any(key.fileobj is self._listener for key, _ in ready):
                 self._accept_all()
             now = time.monotonic()
-            for client in [client for client in self._clients.values() if client.deadline < now]:
-                self._drop(client)
+            for client in list(self._clients.values()):
+                if client.parked:
+                    self._unpark(client, now)
+                elif client.deadline < now:
+                    self._drop(client)
+
+    def _longest_wait_s(self) -> float | None:
+        """Return after how many seconds there is something to do even if no client moves."""
+        now = time.monotonic()
+        waits = [self._allowances.wait_s(each.peer.uid, now) for each in self._clients.values() if each.parked]
+        return min([1.0, self._idle_s, *waits]) if self._clients else None
+
+    def _park(self, client: _Client) -> None:
+        self._selector.unregister(client.socket)
+        client.parked = True
+
+    def _unpark(self, client: _Client, now: float) -> None:
+        if self._allowances.wait_s(client.peer.uid, now) == 0.0:
+            self._selector.register(client.socket, client.events, client)
+            client.parked, client.deadline = False, now + self._idle_s
 
     def _serve_all(self, ready: list[tuple[_Client, int]]) -> None:
         """Serve those who may change something, then the others, for a while, in the order in which they waited."""
@@ -152,7 +180,14 @@ class Server:
             if not client.peer.may_change and time.monotonic() - began > TURN_S:
                 return
             client.served = time.monotonic()
-            self._serve(client, events)
+            if client.peer.may_change:
+                self._serve(client, events)
+            elif self._allowances.wait_s(client.peer.uid, client.served):
+                self._park(client)
+            else:
+                used_s = time.thread_time()
+                self._serve(client, events)
+                self._allowances.spend(client.peer.uid, time.thread_time() - used_s, client.served)
 
     def _accept_all(self) -> None:
         for _ in range(MOST_CLIENTS):
@@ -205,7 +240,7 @@ class Server:
         if client.closing and not client.is_busy:
             self._drop(client)
             return
-        self._selector.modify(client.socket, selectors.EVENT_WRITE if client.is_busy else selectors.EVENT_READ, client)
+        self._selector.modify(client.socket, client.events, client)
 
     def _answer_next(self, client: _Client) -> None:
         """Answer the next complete line, if there is one."""
@@ -235,7 +270,8 @@ class Server:
             return _failure(InputError(f"the daemon failed to answer: {error!r}", remedy="report it"))
 
     def _drop(self, client: _Client) -> None:
-        self._selector.unregister(client.socket)
+        if not client.parked:
+            self._selector.unregister(client.socket)
         client.socket.close()
         del self._clients[client.peer.connection]
         self._closed(client.peer.connection)

@@ -347,6 +347,23 @@ def busy_clients_of_the_socket(aim: Aim) -> None:
     time.sleep(LASTS_S)
 
 
+def fast_clients_of_the_socket(aim: Aim) -> None:
+    """Connections that ask for everything, read it, and ask again at once."""
+    ask = b'{"command": "functions"}\n' * 20
+    kept = []
+    for _ in range(8):
+        client = socket.socket(socket.AF_UNIX)
+        client.connect(str(aim.home / "socket"))
+        client.setblocking(False)
+        kept.append(client)
+    for _ in _until():
+        for client in kept:
+            with suppress(OSError):
+                client.sendall(ask)
+            with suppress(OSError):
+                client.recv(1 << 20)
+
+
 def commands_that_change(aim: Aim) -> None:
     """Commands that only root and the daemon's user may give."""
     for words in (b"off", b"on", b"label", b"acknowledge", b"share"):
@@ -368,6 +385,16 @@ def slow_scrapes(aim: Aim) -> None:
             client.sendall(b"GET /metrics HTTP/1.1\r\nX: " if number % 2 else b"GET /metrics HTTP/1.0\r\n\r\n")
             kept.append(client)
     time.sleep(LASTS_S)
+
+
+def fast_scrapes(aim: Aim) -> None:
+    """One scrape after the other."""
+    host, port = aim.metrics.rsplit(":", 1)
+    for _ in _until():
+        with suppress(OSError), closing(socket.create_connection((host, int(port)), timeout=1)) as client:
+            client.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            while client.recv(1 << 16):
+                pass
 
 
 def scrapes_under_another_name(aim: Aim) -> None:
@@ -411,8 +438,10 @@ ATTACKS: tuple[Callable[[Aim], None], ...] = (
     kernel_interfaces,
     slow_clients_of_the_socket,
     busy_clients_of_the_socket,
+    fast_clients_of_the_socket,
     commands_that_change,
     slow_scrapes,
+    fast_scrapes,
     scrapes_under_another_name,
 )
 

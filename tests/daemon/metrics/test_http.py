@@ -5,9 +5,11 @@ from __future__ import annotations
 import shutil
 import socket
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from specmine.daemon.metrics import http
 from specmine.daemon.metrics.families import FAMILIES
 from specmine.daemon.metrics.family import label_text
 from specmine.daemon.metrics.http import MOST_CLIENTS, MetricsServer, is_own_host
+from specmine.daemon.system.cpu_allowances import CpuAllowances
 from specmine.model.errors import InputError
 from tests.daemon.metrics.test_collector import reading, status
 from tests.daemon.metrics.test_violation_snapshot import violated, with_levels
@@ -32,6 +35,19 @@ HOSTILE = [
     "",
     'a{b="c"} 1\nspecmine_fake 7',
 ]
+
+FLOOD = """
+import socket, sys, time
+end, answers = time.monotonic() + 3, 0
+while time.monotonic() < end:
+    with socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=10) as client:
+        client.sendall(b"GET /metrics HTTP/1.0\\r\\n\\r\\n")
+        text = b""
+        while piece := client.recv(65536):
+            text += piece
+    answers += text.startswith(b"HTTP/1.0 200")
+print(answers)
+"""
 
 
 def get(address: str, path: str = "/metrics", **headers: str) -> tuple[str, str]:
@@ -214,3 +230,19 @@ def test_promtool_finds_nothing_to_say(tmp_path: Path) -> None:
     assert "specmine_observed_seconds{" in text and "specmine_violation_info{" in text
     done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+def test_scrapes_take_a_share_of_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However fast they come; each is answered in the end."""
+    monkeypatch.setattr(http, "CpuAllowances", partial(CpuAllowances, 0.05, 0.05))
+    server = MetricsServer(("127.0.0.1", 0), lambda: ([reading()], status()), series=2000)
+    try:
+        before_s, began_s = time.process_time(), time.monotonic()
+        client = subprocess.run(
+            [sys.executable, "-c", FLOOD, *server.address.rsplit(":", 1)], capture_output=True, text=True, check=True
+        )
+        took_s, used_s = time.monotonic() - began_s, time.process_time() - before_s
+    finally:
+        server.close()
+    assert int(client.stdout) >= 1
+    assert used_s <= 0.05 + 2 * 0.05 * took_s + 0.05, "what starts and ends threads is not in each one's account"

@@ -12,13 +12,15 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from specmine.daemon.socket.client import DaemonConnection, NoAnswer, NoDaemon, ask
-from specmine.daemon.socket.server import LARGEST_REQUEST, Peer, Server
+from specmine.daemon.socket.server import LARGEST_REQUEST, Answer, Peer, Server
+from specmine.daemon.system.cpu_allowances import CpuAllowances
 from specmine.model.errors import HostError, InputError, NoData
 from tests.support.patience import patient
 
@@ -46,6 +48,19 @@ def path(tmp_path: Path) -> Iterator[Path]:
     server = Server(tmp_path / "s.sock", answer)
     yield tmp_path / "s.sock"
     server.close()
+
+
+@contextlib.contextmanager
+def open_to_all(answer: Answer) -> Iterator[Path]:
+    """Run a server whose socket other users can reach; they may not enter pytest's own folders."""
+    folder = Path(tempfile.mkdtemp(prefix="specmine-", dir="/tmp"))
+    folder.chmod(0o755)
+    server = Server(folder / "s.sock", answer)
+    try:
+        yield folder / "s.sock"
+    finally:
+        server.close()
+        shutil.rmtree(folder)
 
 
 def raw(path: Path) -> socket.socket:
@@ -197,25 +212,68 @@ sys.stdin.read()
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
 def test_another_user_does_not_shut_root_out() -> None:
     """Of 64 connections of another user 16 are served, the others get one line; root is answered meanwhile."""
-    folder = Path(tempfile.mkdtemp(prefix="specmine-", dir="/tmp"))  # he may not enter pytest's own
-    folder.chmod(0o755)
-    server = Server(folder / "s.sock", answer)
-    command = ["/usr/bin/python3", "-c", CROWD, str(folder / "s.sock")]
-    try:
+    with open_to_all(answer) as path:
+        command = ["/usr/bin/python3", "-c", CROWD, str(path)]
         with subprocess.Popen(command, user=65534, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as crowd:
             assert crowd.stdout is not None
             assert crowd.stdin is not None
             assert crowd.stdout.readline() == "48\n"
-            connections = [DaemonConnection(folder / "s.sock") for _ in range(48)]
+            connections = [DaemonConnection(path) for _ in range(48)]
             assert all(connection.ask({"command": "echo"})["may_change"] for connection in connections)
             with pytest.raises(InputError, match="too many connections"):
-                ask(folder / "s.sock", {"command": "echo"})
+                ask(path, {"command": "echo"})
             for connection in connections:
                 connection.close()
             crowd.stdin.close()
-    finally:
-        server.close()
-        shutil.rmtree(folder)
+
+
+GREED = """
+import socket, sys, time
+clients, answers = [], 0
+for _ in range(8):
+    client = socket.socket(socket.AF_UNIX)
+    client.connect(sys.argv[1])
+    client.setblocking(False)
+    client.sendall(b'{"command": "work"}\\n' * 2000)
+    clients.append(client)
+end = time.monotonic() + 3
+while time.monotonic() < end:
+    for client in clients:
+        try:
+            answers += client.recv(100_000).count(b"\\n")
+        except BlockingIOError:
+            pass
+    time.sleep(0.01)
+print(answers, flush=True)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
+def test_another_user_takes_a_share_of_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much he asks for on however many connections; he is answered in the end, and root at once."""
+    monkeypatch.setattr("specmine.daemon.socket.server.CpuAllowances", partial(CpuAllowances, 0.05, 0.1))
+    used_s: list[float] = []
+
+    def work(request: Mapping[str, Any], peer: Peer) -> Mapping[str, Any]:
+        if request["command"] == "work":
+            began_s = time.thread_time()
+            while time.thread_time() < began_s + 0.005:
+                pass
+            used_s.append(0.005)
+        return {}
+
+    with open_to_all(work) as path:
+        command = ["/usr/bin/python3", "-c", GREED, str(path)]
+        began_s = time.monotonic()
+        with subprocess.Popen(command, user=65534, stdout=subprocess.PIPE, text=True) as greedy:
+            while greedy.poll() is None:
+                ask(path, {"command": "other"})
+                time.sleep(0.05)
+            took_s = time.monotonic() - began_s
+            assert greedy.stdout is not None
+            answers = int(greedy.stdout.read())
+    assert 1 <= answers <= len(used_s)
+    assert sum(used_s) <= 0.1 + 0.05 * took_s + 0.01, "one answer may be begun with little left"
 
 
 def test_a_full_queue_is_no_missing_daemon(tmp_path: Path) -> None:
@@ -283,22 +341,11 @@ def test_a_path_too_long_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
 def test_another_user_may_read_but_not_change() -> None:
     """A user without rights is answered, and known as one."""
-    folder = Path(tempfile.mkdtemp(prefix="specmine-", dir="/tmp"))  # he may not enter pytest's own
-    folder.chmod(0o755)
-    server = Server(folder / "s.sock", answer)
     code = (
         "import json, socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]);"
         ' s.sendall(b\'{"command": "echo"}\\n\'); print(s.recv(999).decode())'
     )
-    try:
-        done = subprocess.run(
-            ["/usr/bin/python3", "-c", code, str(folder / "s.sock")],
-            user=65534,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    finally:
-        server.close()
-        shutil.rmtree(folder)
+    with open_to_all(answer) as path:
+        command = ["/usr/bin/python3", "-c", code, str(path)]
+        done = subprocess.run(command, user=65534, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["result"] == {"said": None, "uid": 65534, "may_change": False}
