@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +10,8 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, UnknownMetricFamily
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
+
+from specmine.daemon.system.kept_texts import KeptTexts
 
 from .cardinality import SeriesLimit
 from .families import FAMILIES
@@ -21,11 +22,6 @@ View = Callable[[], tuple[Sequence[FunctionSnapshot], Mapping[str, Any]] | None]
 """Returns the functions and the status of the last snapshot, None before there is one; called by scraping threads."""
 Scrape = Callable[[str], tuple[str, bytes]]
 """Takes the header Accept, returns content type and text."""
-
-MOST_SHARE = 0.05
-"""CPU seconds a second that the texts of one format may take, however many ask for them."""
-LONGEST_S = 5.0
-"""A text is not given again for longer: scrapes are 15 s apart, and some want them each 5 s."""
 
 
 class SnapshotCollector(Collector):
@@ -56,24 +52,16 @@ class SnapshotCollector(Collector):
 def scraping(collector: SnapshotCollector) -> Scrape:
     """Return the function that answers scrapes of a collector, in the format asked for.
 
-    Whoever may connect may scrape, as often as he likes. So a text is given again for a while, the longer the more CPU
-    time it took.
+    Whoever may connect may scrape, as often as he likes. So a text is given again for a while.
     """
     registry = CollectorRegistry()
     registry.register(collector)
-    made: dict[str, tuple[float, bytes]] = {}
-    lock = threading.Lock()
+    kept, lock = KeptTexts(), threading.Lock()
 
     def scrape(accept: str) -> tuple[str, bytes]:
         encode, content_type = choose_encoder(accept)
         with lock:
-            until_s, text = made.get(content_type, (0.0, b""))
-            if time.monotonic() >= until_s:
-                began_s = time.thread_time()
-                text = encode(registry)
-                took_s = time.thread_time() - began_s
-                made[content_type] = time.monotonic() + min(took_s / MOST_SHARE, LONGEST_S), text
-        return content_type, text
+            return content_type, kept.text(content_type, lambda: encode(registry))
 
     return scrape
 

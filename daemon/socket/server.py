@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from specmine.daemon.system.cpu_allowances import CpuAllowances
+from specmine.daemon.system.kept_texts import KeptTexts
 from specmine.model.errors import InputError, SpecmineError
 
 from .listener import listening
@@ -31,6 +32,8 @@ MOST_OTHERS = 48
 """Connections of users who may change nothing; the other places stay free for those who may."""
 MOST_PER_USER = 16
 """Connections of one such user."""
+OTHERS_SHARE = 0.1
+"""CPU seconds a second for the requests of one such user; twice what keeping the page's documents fresh takes."""
 IDLE_S = 30.0
 TURN_S = 0.1
 """So long others are answered before the server checks again who waits."""
@@ -125,7 +128,7 @@ class Server:
         self._selector.register(self._listener, selectors.EVENT_READ)
         self._selector.register(self._wake_out, selectors.EVENT_READ)
         self._clients: dict[int, _Client] = {}
-        self._allowances = CpuAllowances()
+        self._allowances, self._kept = CpuAllowances(OTHERS_SHARE), KeptTexts()
         self._accepted = 0
         self._thread = threading.Thread(target=self._run, name="socket", daemon=True)
         self._thread.start()
@@ -247,13 +250,19 @@ class Server:
         line, newline, rest = client.received.partition(b"\n")
         if newline:
             client.received = rest
-            client.to_send = memoryview(self._answered(bytes(line), client.peer))
+            client.to_send = memoryview(self._text(bytes(line), client.peer))
             if line.strip():  # only a request shows that somebody is there
                 client.deadline = time.monotonic() + self._idle_s
         elif len(line) > LARGEST_REQUEST:
             client.received = bytearray()
             client.to_send = memoryview(_failure(InputError("the request is larger than 64 KiB")))
             client.closing = True
+
+    def _text(self, line: bytes, peer: Peer) -> bytes:
+        """Return the answer; who may change nothing may get the one that another such user got a moment ago."""
+        if peer.may_change:
+            return self._answered(line, peer)
+        return self._kept.text(line, lambda: self._answered(line, peer))
 
     def _answered(self, line: bytes, peer: Peer) -> bytes:
         try:

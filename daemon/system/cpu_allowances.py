@@ -7,7 +7,7 @@ from __future__ import annotations
 
 SHARE = 0.05
 """CPU seconds a second."""
-MOST_S = 1.0
+MOST_S = 2.0
 """CPU seconds that one who asked nothing for long may take at once."""
 
 

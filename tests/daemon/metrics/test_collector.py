@@ -14,7 +14,7 @@ from specmine.daemon.controller.allocation.agent_cost import AgentCost
 from specmine.daemon.controller.history import Totals
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.status import DaemonFacts, status_of
-from specmine.daemon.metrics.collector import SnapshotCollector, scraping
+from specmine.daemon.metrics.collector import SnapshotCollector
 from specmine.daemon.metrics.families import FAMILIES
 from specmine.daemon.metrics.snapshot import FunctionSnapshot, StatedBehaviour, behaviour_id
 from specmine.model.batch import Batch, Lifetime, Prices, Spent, Started
@@ -248,34 +248,3 @@ def test_the_documentation_lists_the_metrics() -> None:
     rows = re.findall(r"^\| `(specmine_\w+)` \| (\w+) \| ([^|]*) \|", text, flags=re.MULTILINE)
     told = {name: (kind, tuple(re.findall(r"`(\w+)`", labels))) for name, kind, labels in rows}
     assert told == {family.shown: (family.kind, family.labels) for family in FAMILIES}
-
-
-def test_a_text_that_took_long_is_given_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many ask, the texts take a twentieth of a CPU; an exception is not kept."""
-    clock_s, used_s, asked = [1000.0], [0.0], [0]
-
-    def view() -> tuple[Sequence[FunctionSnapshot], Mapping[str, Any]]:
-        asked[0] += 1
-        used_s[0] += 0.03
-        if asked[0] == 1:
-            raise RuntimeError("no state")
-        return [reading(calls=asked[0])], status()
-
-    monkeypatch.setattr("time.monotonic", lambda: clock_s[0])
-    monkeypatch.setattr("time.thread_time", lambda: used_s[0])
-    ask = scraping(SnapshotCollector(view, series=2000))
-    with pytest.raises(RuntimeError):
-        ask("")
-    first = ask("")
-    clock_s[0] += 0.59
-    assert ask("") == first and asked[0] == 2
-    assert ask("application/openmetrics-text; version=1.0.0") != first and asked[0] == 3
-    clock_s[0] += 0.02
-    assert ask("") != first and asked[0] == 4
-    used_s[0] = 0.0
-    clock_s[0] += 0.61
-    monkeypatch.setattr("time.thread_time", lambda: 100.0 * asked[0])
-    ask("")
-    clock_s[0] += 5.0
-    ask("")
-    assert asked[0] == 6, "never for more than five seconds"

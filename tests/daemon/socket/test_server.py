@@ -12,7 +12,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -234,7 +233,7 @@ for _ in range(8):
     client = socket.socket(socket.AF_UNIX)
     client.connect(sys.argv[1])
     client.setblocking(False)
-    client.sendall(b'{"command": "work"}\\n' * 2000)
+    client.sendall(b"".join(b'{"command": "work", "number": %d}\\n' % (i + 2000 * len(clients)) for i in range(2000)))
     clients.append(client)
 end = time.monotonic() + 3
 while time.monotonic() < end:
@@ -248,10 +247,41 @@ print(answers, flush=True)
 """
 
 
+SAME = """
+import socket, sys
+client = socket.socket(socket.AF_UNIX)
+client.connect(sys.argv[1])
+client.sendall(b'{"command": "work"}\\n' * 20)
+answers = b""
+while answers.count(b"\\n") < 20:
+    answers += client.recv(100_000)
+print(len(set(answers.split(b"\\n")) - {b""}))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
+def test_other_users_may_get_the_answer_of_a_moment_ago() -> None:
+    """An answer that took 20 ms of CPU time is given again for 400 ms; root always gets a new one."""
+    made: list[bool] = []
+
+    def work(request: Mapping[str, Any], peer: Peer) -> Mapping[str, Any]:
+        began_s = time.thread_time()
+        while time.thread_time() < began_s + 0.02:
+            pass
+        made.append(peer.may_change)
+        return {"number": len(made)}
+
+    with open_to_all(work) as path:
+        command = ["/usr/bin/python3", "-c", SAME, str(path)]
+        done = subprocess.run(command, user=65534, capture_output=True, text=True, check=True)
+        assert 1 <= int(done.stdout) == made.count(False) < 20
+        assert [ask(path, {"command": "work"})["number"] for _ in range(3)] == [len(made) - 2 + i for i in range(3)]
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
 def test_another_user_takes_a_share_of_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """However much he asks for on however many connections; he is answered in the end, and root at once."""
-    monkeypatch.setattr("specmine.daemon.socket.server.CpuAllowances", partial(CpuAllowances, 0.05, 0.1))
+    monkeypatch.setattr("specmine.daemon.socket.server.CpuAllowances", lambda _: CpuAllowances(0.05, 0.1))
     used_s: list[float] = []
 
     def work(request: Mapping[str, Any], peer: Peer) -> Mapping[str, Any]:
