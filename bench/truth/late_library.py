@@ -3,8 +3,8 @@
     .venv/bin/python -m bench.truth.late_library [RUNS]
 
 A C program whose calls are timed all the time loads a C++ library. After a delay each call is left by an exception. A
-return address that is replaced then would end the program. One program names ``dlopen``, the other finds it at run
-time. The kernel side is polled as seldom as the daemon polls it. Needs root and g++.
+return address that is replaced then would end the program. One program names ``dlopen``, one asks ``dlsym`` for it,
+one finds it by itself. The kernel side is polled as seldom as the daemon polls it. Needs root and g++.
 """
 
 from __future__ import annotations
@@ -26,7 +26,11 @@ DELAYS_MS = (0, 50, 100, 250, 500)
 BEFORE_MS, AFTER_S = 1500, 0.7
 POLL_S = 0.25
 """The longest pause between two polls of a daemon that has enough CPU time."""
-PROGRAMS = {"names dlopen": (), "finds dlopen at run time": ("-DHIDDEN",)}
+PROGRAMS = {
+    "names dlopen": (),
+    "asks dlsym for it": ("-DBY_NAME",),
+    "finds it in the list of what is loaded": ("-DHIDDEN",),
+}
 
 
 def built(folder: Path, flags: tuple[str, ...]) -> Path:

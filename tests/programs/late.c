@@ -1,23 +1,57 @@
 // A C program that loads a C++ library after a while; some time later every call of relay() is left by an
 // exception. A return probe on relay() would abort it.
 //
-// Compiled with -DHIDDEN it loads the library without a symbol that says so.
+// It names dlopen. Compiled with -DBY_NAME it asks dlsym for it. Compiled with -DHIDDEN it finds it in the list of what
+// is loaded, without a symbol that says so.
 //
 //     late [SECONDS] [MILLISECONDS BEFORE THE LOAD] [MILLISECONDS BETWEEN LOAD AND FIRST EXCEPTION]
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <libgen.h>
 #include <limits.h>
+#include <link.h>
+#include <string.h>
 
 #include "bounded.h"
 
 #ifdef HIDDEN
+// Return the address of a function that a loaded file offers, 0 if it does not.
+static void *offered(const struct link_map *file, const char *name)
+{
+    const ElfW(Sym) *symbols = 0;
+    const char *strings = 0;
+    for (const ElfW(Dyn) *each = file->l_ld; each->d_tag != DT_NULL; each++) {
+        // the kernel's own file is read-only, so its addresses are not relocated
+        uintptr_t at = each->d_un.d_ptr + (each->d_un.d_ptr < file->l_addr ? file->l_addr : 0);
+        if (each->d_tag == DT_SYMTAB)
+            symbols = (const ElfW(Sym) *)at;
+        if (each->d_tag == DT_STRTAB)
+            strings = (const char *)at;
+    }
+    for (const ElfW(Sym) *each = symbols; each && (const char *)each < strings; each++)
+        if (each->st_shndx && !strcmp(strings + each->st_name, name))
+            return (void *)(file->l_addr + each->st_value);
+    return 0;
+}
+
+static void *load(const char *path)
+{
+    for (const struct link_map *file = _r_debug.r_map; file; file = file->l_next) {
+        void *(*open)(const char *, int) = (void *(*)(const char *, int))offered(file, "dlopen");
+        if (open)
+            return open(path, RTLD_NOW);
+    }
+    return 0;
+}
+#elif defined(BY_NAME)
+#define offered dlsym
 static void *load(const char *path)
 {
     void *(*open)(const char *, int) = (void *(*)(const char *, int))dlsym(RTLD_DEFAULT, "dlopen");
     return open ? open(path, RTLD_NOW) : 0;
 }
 #else
+#define offered dlsym
 #define load(path) dlopen(path, RTLD_NOW)
 #endif
 
@@ -59,7 +93,7 @@ int main(int argc, char **argv)
         return 1;
     }
     relay_until(now_ns() + between_ns, plain);
-    int (*catching)(void (*)(void (*)(void))) = (int (*)(void (*)(void (*)(void))))dlsym(library, "catching");
+    int (*catching)(void (*)(void (*)(void))) = (int (*)(void (*)(void (*)(void))))offered(library, "catching");
     while (!stop) {
         caught += (unsigned long)catching(relay);
         sleep_ns(500000);

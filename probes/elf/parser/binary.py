@@ -26,8 +26,8 @@ _STACK_CHANGERS = (
     "backtrace",
 )
 """Calls after which the kernel's list of replaced return addresses no longer fits the stack, or is walked into."""
-_LOADERS = ("dlopen", "dlmopen")
-"""Calls that bring code which nobody has looked at yet: it may throw through frames that are open already."""
+_LOADERS = ("dlopen", "dlmopen", "dlsym", "dlvsym")
+"""Calls that bring code which nobody has looked at yet, or find those that do: it may throw through open frames."""
 _SELF_CHECKS = (
     b"BORINGSSL_bcm_text_",
     b"BORINGSSL_integrity_test",
@@ -193,5 +193,5 @@ def _unwinders(image: Image, needed: tuple[str, ...], names: frozenset[str], *, 
         found.append("has exception tables")
     if not found and static:
         found.append("is static, so that what it calls does not show")
-    found += sorted(f"loads code by {each}" for each in names.intersection(_LOADERS))
+    found += sorted(f"may load code by {each}" for each in names.intersection(_LOADERS))
     return tuple(found)
