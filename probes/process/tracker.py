@@ -92,8 +92,8 @@ class ProcessTracker:
         self._rescan_ns = self._rescan_all_ns = 0
         self._newest = 0
         """The process or thread that had begun last before everything was looked at; 0: it is not known."""
-        self._moves = any(each.unit or each.cgroup or each.users for each in self.selections)
-        """Processes become members without a fork or an exec: they move into another control group, or change users."""
+        self._moves = any(each.unit or each.cgroup for each in self.selections)
+        """Processes become members without a fork or an exec: by a move into another control group."""
 
     def begin(self, now_ns: int) -> None:
         """Find the processes that are there already."""

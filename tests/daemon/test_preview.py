@@ -16,13 +16,16 @@ def shown(programs: str) -> list[str]:
 
 
 def test_processes_that_run_now_are_counted() -> None:
-    """By executable, also those of the same file under another path; by pid."""
+    """By executable, also those of the same file under another path; of one user; by pid."""
     program = Path("/usr/bin/sleep").resolve()
     with subprocess.Popen([program, "60"]) as one, subprocess.Popen([program, "60"]) as two:
         try:
             (line,) = shown(f"[{{exe: {program}, name: sleeper}}]")
             assert line.startswith("sleeper: ")
             assert int(line.split()[1]) >= 2
+            own = int(shown(f"[{{exe: {program}, user: {os.getuid()}}}]")[0].split()[1])
+            assert 2 <= own <= int(line.split()[1])
+            assert "no process now" in shown(f"[{{exe: {program}, user: 64209}}]")[0]
             assert shown(f"[{{pid: {one.pid}}}]") == [
                 f"pid {one.pid}: 1 process now ({one.pid}), and those that start later"
             ]
