@@ -13,6 +13,7 @@ from specmine.daemon.controller.decide import decide
 from specmine.daemon.controller.events import (
     Acknowledged,
     Action,
+    Answered,
     Arrived,
     Asked,
     Assigned,
@@ -65,7 +66,7 @@ class Step:
 
 Listener = Callable[[Step], None]
 """Called after each step, in the loop's thread: recorder, store, metrics, progress. Must not block."""
-Message = Reloaded | Acknowledged | Asked | Surveyed | Assigned | Stated | Stopping
+Message = Reloaded | Acknowledged | Asked | Answered | Surveyed | Assigned | Stated | Stopping
 Inbox = Callable[[int], Iterable[Message]]
 """Called once a turn with the time; returns what the user wants (a new configuration, an end), and news of the host and
 of its fleet."""

@@ -20,6 +20,7 @@ from specmine.daemon.controller.decide import decide
 from specmine.daemon.controller.events import (
     Acknowledged,
     Action,
+    Answered,
     Arrived,
     Asked,
     Assigned,
@@ -51,6 +52,7 @@ EVENTS: dict[str, type] = {
     "reloaded": Reloaded,
     "acknowledged": Acknowledged,
     "asked": Asked,
+    "answered": Answered,
     "surveyed": Surveyed,
     "assigned": Assigned,
     "stated": Stated,

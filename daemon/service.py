@@ -29,6 +29,7 @@ from specmine.daemon.persistence.recorder import StoreRecorder
 from specmine.daemon.regression.watcher import ChangeWatcher
 from specmine.daemon.sharing.document import FILE
 from specmine.daemon.sharing.watcher import FleetWatcher
+from specmine.daemon.socket.answered_time import AnsweredTime
 from specmine.daemon.socket.budget_leases import BudgetLeases
 from specmine.daemon.socket.handlers import RequestHandlers
 from specmine.daemon.socket.server import Server
@@ -202,6 +203,7 @@ class Daemon:
                 _log.warning,
             ),
             metrics=metrics,
+            answered=AnsweredTime((lambda: server.cpu_s, lambda: metrics.cpu_s if metrics is not None else 0.0)),
         )
         return services
 
@@ -221,6 +223,9 @@ class Daemon:
         surveyed = services.environment.turn(now_ns)
         if surveyed is not None:
             yield surveyed
+        answered = services.answered.turn(now_ns)
+        if answered is not None:
+            yield answered
         yield from services.fleet.turn(now_ns)
         services.experiments.turn(now_ns, utc_ns(), off=Path(self._config.kill_switch).exists())
         with self._lock:

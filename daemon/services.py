@@ -16,6 +16,7 @@ from specmine.daemon.metrics.http import MetricsServer
 from specmine.daemon.persistence.recorder import StoreRecorder
 from specmine.daemon.regression.watcher import ChangeWatcher
 from specmine.daemon.sharing.watcher import FleetWatcher
+from specmine.daemon.socket.answered_time import AnsweredTime
 from specmine.daemon.system.priority import lower_priority
 from specmine.daemon.system.systemd import Notifier
 from specmine.daemon.worker.process import ProcessWorker, Worker
@@ -56,6 +57,7 @@ class Services:
     experiments: ExperimentRunner
     fleet: FleetWatcher
     metrics: MetricsServer | None
+    answered: AnsweredTime
 
 
 Message = Callable[[Services, int], Reloaded | Acknowledged | Asked | Stopping | None]

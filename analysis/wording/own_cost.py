@@ -27,11 +27,13 @@ def is_starting(status: Mapping[str, Any]) -> bool:
 
 
 def own_limit(status: Mapping[str, Any]) -> str:
-    """Return ``limit 1 %``; in the first ten minutes also what loading took."""
+    """Return ``limit 1 %``; in the first ten minutes also what loading took, later what answers took if it is much."""
     own = (status.get("budget") or {}).get("agent") or {}
     limit = f"limit {share(float(own.get('promised_ratio') or 0.0))}"
     if not is_starting(status):
-        return limit
+        spent, answers = float(own.get("spent_seconds") or 0.0), float(own.get("answers_seconds") or 0.0)
+        much = spent and answers > spent / 3
+        return f"{limit}; {share(answers / spent)} of it for answers to requests" if much else limit
     loading = own.get("start_seconds")
     told = f", {float(loading):.1f} s of it to load" if loading else ""
     return f"{limit} after the first 10 min{told}"

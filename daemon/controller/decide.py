@@ -22,6 +22,7 @@ from .checkpoint import restored
 from .events import (
     Acknowledged,
     Action,
+    Answered,
     Arrived,
     Asked,
     Assigned,
@@ -90,6 +91,8 @@ def decide(  # noqa: PLR0911  one for each kind of event
             return _ordered(state, event)
         case Asked():
             return act(with_question(state, event.functions, event.now_ns), state.functions)
+        case Answered(cpu_ns=cpu_ns):
+            return replace(state, answered_ns=cpu_ns), ()
         case Surveyed() | Stopping():
             return _noted(state, event)
 
@@ -220,7 +223,14 @@ def _absorbed(state: ControllerState, batch: Batch) -> ControllerState:
 def _agent_cost(state: ControllerState, agent_ns: int, batch: Batch) -> agent_cost.AgentCost:
     if state.batch is None:
         return agent_cost.begun(state.began_ns, state.settings, agent_ns, batch.spent.loading_ns)
-    return agent_cost.used(state.agent_cost, agent_ns, batch.now_ns, state.settings, batch.spent.loading_ns)
+    return agent_cost.used(
+        state.agent_cost,
+        agent_ns,
+        batch.now_ns,
+        state.settings,
+        loading_ns=batch.spent.loading_ns,
+        answered_ns=state.answered_ns,
+    )
 
 
 def _is_deployed(state: ControllerState, batch: Batch) -> bool:

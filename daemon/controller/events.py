@@ -98,6 +98,15 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """Requests from outside were answered."""
+
+    now_ns: int
+    cpu_ns: int
+    """CPU time that they took since the start of the daemon, scrapes and connections included."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
     """A window of time in which an experiment loaded CPUs of the host."""
 
@@ -148,7 +157,20 @@ class Stated:
     statements: tuple[InheritedStatement, ...]
 
 
-Event = Begun | Restored | Arrived | Mined | Reloaded | Acknowledged | Asked | Surveyed | Assigned | Stated | Stopping
+Event = (
+    Begun
+    | Restored
+    | Arrived
+    | Mined
+    | Reloaded
+    | Acknowledged
+    | Asked
+    | Answered
+    | Surveyed
+    | Assigned
+    | Stated
+    | Stopping
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

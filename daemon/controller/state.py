@@ -63,6 +63,8 @@ class ControllerState:
     next_job: int = 1
     worker_ns: int = 0
     """CPU time that the worker's jobs took."""
+    answered_ns: int = 0
+    """CPU time that answers to requests from outside took."""
     worked_ns: int = 0
     """When the worker was last given a job or had finished one."""
     planned_ns: int = 0

@@ -226,6 +226,7 @@ def _budget(state: ControllerState, daemon: DaemonFacts) -> dict[str, Any]:
             "spent_ratio": state.agent_cost.spent_ns / lived_ns,
             "spent_seconds": state.agent_cost.spent_ns / SECOND,
             "start_seconds": state.agent_cost.start_ns / SECOND,
+            "answers_seconds": state.agent_cost.answered_ns / SECOND,
             "pressure": state.agent_cost.pressure,
             "stretch": state.agent_cost.stretch,
             "waiting_functions": waiting["slots"] if state.agent_cost.pressure > 0 else 0,

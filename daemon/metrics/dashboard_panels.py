@@ -105,6 +105,7 @@ COST: Rows = (
         Panel(title="What does it use itself?", kind="timeseries", width=12, height=8, unit="percentunit",
               text="CPU time of specmine's own processes, as a share of one CPU.",
               queries=(("rate(specmine_agent_seconds_total[10m])", "{{instance}}"),
+                       ("rate(specmine_agent_answers_seconds_total[10m])", "of it for answers {{instance}}"),
                        ("specmine_agent_promised_ratio", "limit {{instance}}"))),
         Panel(title="How much memory?", kind="timeseries", width=12, height=7, unit="bytes",
               text="Resident memory of specmine's processes, and kernel memory of unwind rows.",

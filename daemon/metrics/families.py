@@ -150,6 +150,11 @@ OF_THE_DAEMON: tuple[Family[Status], ...] = (
         "CPU time of specmine's own processes, and of tracing waits in programs that nobody watches.",
         lambda s: s["budget"]["agent"]["spent_seconds"],
     ),
+    counter(
+        "agent_answers_seconds",
+        "The part of it that answers to scrapes and other requests take; beyond a third of the limit it comes on top.",
+        lambda s: s["budget"]["agent"]["answers_seconds"],
+    ),
     gauge(
         "agent_pressure_ratio",
         "How much specmine holds itself back to keep that promise, from 0 to 1.",

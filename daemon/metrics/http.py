@@ -78,6 +78,11 @@ class MetricsServer:
         host, port = self._server.server_address[:2]
         return _address(str(host), int(port))
 
+    @property
+    def cpu_s(self) -> float:
+        """CPU time of answers so far."""
+        return self._server.cpu_s
+
     def close(self) -> None:
         """Stop serving."""
         os.write(self._wake_in, b"x")
@@ -154,6 +159,7 @@ class _Server(http.server.ThreadingHTTPServer):
         self.scrape = scrape
         self.host, port = listen
         self._allowances, self._lock = CpuAllowances(), threading.Lock()
+        self.cpu_s = 0.0
         self.connections = Connections(most=MOST_CLIENTS, most_per_address=MOST_PER_ADDRESS, limit_s=CONNECTION_S)
         if passed is None:
             family, _, _, _, address = socket.getaddrinfo(self.host, port, type=socket.SOCK_STREAM)[0]
@@ -179,8 +185,10 @@ class _Server(http.server.ThreadingHTTPServer):
         try:
             yield
         finally:
+            used_s = time.thread_time() - began_s
             with self._lock:
-                self._allowances.spend(0, time.thread_time() - began_s, time.monotonic())
+                self.cpu_s += used_s
+                self._allowances.spend(0, used_s, time.monotonic())
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serve a client on a thread, or let it go if there are too many."""

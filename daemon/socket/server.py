@@ -130,6 +130,8 @@ class Server:
         self._clients: dict[int, _Client] = {}
         self._allowances, self._kept = CpuAllowances(OTHERS_SHARE), KeptTexts()
         self._accepted = 0
+        self.cpu_s = 0.0
+        """CPU time of the thread that answers."""
         self._thread = threading.Thread(target=self._run, name="socket", daemon=True)
         self._thread.start()
 
@@ -154,6 +156,7 @@ class Server:
             self._serve_all([(key.data, events) for key, events in ready if key.data is not None])
             if any(key.fileobj is self._listener for key, _ in ready):
                 self._accept_all()
+            self.cpu_s = time.thread_time()
             now = time.monotonic()
             for client in list(self._clients.values()):
                 if client.parked:

@@ -30,8 +30,8 @@ def test_every_file_of_a_process_is_searched(program: Callable[..., Path]) -> No
     """A name of a library is found as one of the program; what none has is answered with the program's own names."""
     with running(program("single"), 600) as child:
         wait_until(lambda: Path(f"/proc/{child.pid}/exe").readlink().name == "single", "the program runs")
-        assert names_without(child.pid, ["smooth"]) is None
-        # the loader maps libraries after the program's file
+        # its file is mapped a moment after /proc names it, and libraries after that
+        wait_until(lambda: names_without(child.pid, ["smooth"]) is None, "the program's name is found")
         wait_until(lambda: names_without(child.pid, ["clock_gettime", "nobody"]) is None, "a library's name is found")
         alike = names_without(child.pid, ["smoth"])
     assert alike is not None and {"smooth", "main"} <= set(alike)

@@ -47,6 +47,7 @@ def test_a_life_from_start_to_stop(tmp_path: Path) -> None:
     state = life.run(45)
     assert life.source is not None and life.source.closed
     assert state.stopped == "signal"
+    assert state.answered_ns > 0
     assert seen["status"]["schema"] == "specmine.status/1"
     assert seen["status"]["programs"] == ["shop"]
     assert seen["status"]["lifetimes"][0]["executable"] == "/opt/app"

@@ -6,6 +6,9 @@ program's files and to learn the first functions. Half of their share is there a
 worth most; the rest comes as time passes. What is left is a pressure in [0, 1] that the controller answers by sampling,
 planning and learning less. On slow or shared CPUs the least that remains can still cost more than was promised: after
 the first ten minutes what is owed then stretches how far apart turns, plans and what is learned are, checks last.
+
+Answers to requests from outside count up to a third of the promise. What they take beyond that has bounds of its own,
+and comes on top: else whoever may ask could keep the daemon from learning.
 """
 
 from __future__ import annotations
@@ -23,6 +26,8 @@ LONGEST_STRETCH = 4.0
 MOST_OWED = 1 / 6
 """At most this share of what ten minutes bring is owed: what a busy while cost beyond that is forgiven. With half of it
 owed, windows stayed rare for a quarter of an hour after such a while."""
+ANSWERS_PART = 1 / 3
+"""Answers count up to this part of the promise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +40,10 @@ class AgentCost:
     """What loading and calibrating took of it."""
     loading_ns: int = 0
     """What programs took of that which were loaded later."""
+    answered_ns: int = 0
+    """What answers to requests from outside took of it."""
+    answers_left_ns: float = 0.0
+    """So much may answers still take that counts."""
     began_ns: int = 0
     now_ns: int = 0
     pressure: float = 0.0
@@ -50,21 +59,29 @@ def begun(now_ns: int, settings: Settings, spent_ns: int = 0, loading_ns: int = 
         spent_ns=spent_ns,
         start_ns=spent_ns,
         loading_ns=loading_ns,
+        answers_left_ns=ANSWERS_PART * _saved(settings),
         began_ns=now_ns,
         now_ns=now_ns,
     )
 
 
-def used(before: AgentCost, spent_ns: int, now_ns: int, settings: Settings, loading_ns: int = 0) -> AgentCost:
+def used(
+    before: AgentCost, spent_ns: int, now_ns: int, settings: Settings, *, loading_ns: int = 0, answered_ns: int = 0
+) -> AgentCost:
     """Return what is left after some time, and after ``spent_ns`` of CPU time since the start.
 
-    Of these, ``loading_ns`` took programs that were loaded later: they belong to the start, too.
+    Of these, ``loading_ns`` took programs that were loaded later: they belong to the start, too. Answers took
+    ``answered_ns``.
     """
     loaded_ns = max(0, loading_ns - before.loading_ns)
     before = replace(before, start_ns=before.start_ns + loaded_ns, loading_ns=loading_ns)
     if settings.agent <= 0:  # no promise was made
-        return replace(before, left_ns=0.0, spent_ns=spent_ns, now_ns=now_ns)
-    left = before.left_ns - max(0, spent_ns - before.spent_ns - loaded_ns)
+        return replace(before, left_ns=0.0, spent_ns=spent_ns, answered_ns=answered_ns, now_ns=now_ns)
+    answers_ns = max(0, answered_ns - before.answered_ns)
+    answers_left_ns = before.answers_left_ns + ANSWERS_PART * settings.agent * (now_ns - before.now_ns)
+    answers_left_ns = min(answers_left_ns, ANSWERS_PART * _saved(settings))
+    uncounted_ns = max(0.0, answers_ns - answers_left_ns)
+    left = before.left_ns - max(0, spent_ns - before.spent_ns - loaded_ns) + uncounted_ns
     earned = settings.agent * (_counted(now_ns - before.began_ns) - _counted(before.now_ns - before.began_ns))
     saved, most_owed = _saved(settings), MOST_OWED * settings.agent * AVERAGED_NS
     steady = now_ns - before.began_ns >= AVERAGED_NS
@@ -75,6 +92,8 @@ def used(before: AgentCost, spent_ns: int, now_ns: int, settings: Settings, load
         before,
         left_ns=left,
         spent_ns=spent_ns,
+        answered_ns=answered_ns,
+        answers_left_ns=answers_left_ns - (answers_ns - uncounted_ns),
         now_ns=now_ns,
         pressure=round(min(1.0, max(0.0, 1 - left / saved)), 2),
         stretch=round(1 + (LONGEST_STRETCH - 1) * owed, 2),

@@ -82,3 +82,14 @@ def test_a_start_may_cost_more() -> None:
         "specmine 0.1.0: 8.8 % of one CPU (limit 1 % after the first 10 min, 2.7 s of it to load), 96 MB, up 52 s"
         in facts(young)
     )
+
+
+def test_what_answers_take_is_said_if_it_is_much() -> None:
+    """A third of all and more: somebody asks all the time."""
+    agent = {"promised_ratio": 0.01, "spent_ratio": 0.12, "spent_seconds": 430.0, "answers_seconds": 390.0}
+    asked = {**STATUS, "budget": {"agent": agent}}
+    own = next(line for line in facts(asked) if line.startswith("specmine 0.1.0"))
+    assert "12 % of one CPU (limit 1 %; 91 % of it for answers to requests)" in own
+    agent["answers_seconds"] = 100.0
+    own = next(line for line in facts(asked) if line.startswith("specmine 0.1.0"))
+    assert "answers" not in own

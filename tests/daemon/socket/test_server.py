@@ -50,13 +50,13 @@ def path(tmp_path: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def open_to_all(answer: Answer) -> Iterator[Path]:
+def open_to_all(answer: Answer) -> Iterator[tuple[Path, Server]]:
     """Run a server whose socket other users can reach; they may not enter pytest's own folders."""
     folder = Path(tempfile.mkdtemp(prefix="specmine-", dir="/tmp"))
     folder.chmod(0o755)
     server = Server(folder / "s.sock", answer)
     try:
-        yield folder / "s.sock"
+        yield folder / "s.sock", server
     finally:
         server.close()
         shutil.rmtree(folder)
@@ -211,7 +211,7 @@ sys.stdin.read()
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
 def test_another_user_does_not_shut_root_out() -> None:
     """Of 64 connections of another user 16 are served, the others get one line; root is answered meanwhile."""
-    with open_to_all(answer) as path:
+    with open_to_all(answer) as (path, _):
         command = ["/usr/bin/python3", "-c", CROWD, str(path)]
         with subprocess.Popen(command, user=65534, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as crowd:
             assert crowd.stdout is not None
@@ -271,7 +271,7 @@ def test_other_users_may_get_the_answer_of_a_moment_ago() -> None:
         made.append(peer.may_change)
         return {"number": len(made)}
 
-    with open_to_all(work) as path:
+    with open_to_all(work) as (path, _):
         command = ["/usr/bin/python3", "-c", SAME, str(path)]
         done = subprocess.run(command, user=65534, capture_output=True, text=True, check=True)
         assert 1 <= int(done.stdout) == made.count(False) < 20
@@ -292,7 +292,7 @@ def test_another_user_takes_a_share_of_a_cpu(monkeypatch: pytest.MonkeyPatch) ->
             used_s.append(0.005)
         return {}
 
-    with open_to_all(work) as path:
+    with open_to_all(work) as (path, server):
         command = ["/usr/bin/python3", "-c", GREED, str(path)]
         began_s = time.monotonic()
         with subprocess.Popen(command, user=65534, stdout=subprocess.PIPE, text=True) as greedy:
@@ -302,7 +302,9 @@ def test_another_user_takes_a_share_of_a_cpu(monkeypatch: pytest.MonkeyPatch) ->
             took_s = time.monotonic() - began_s
             assert greedy.stdout is not None
             answers = int(greedy.stdout.read())
+            told_s = server.cpu_s
     assert 1 <= answers <= len(used_s)
+    assert told_s >= 0.9 * sum(used_s)
     assert sum(used_s) <= 0.1 + 0.05 * took_s + 0.01, "one answer may be begun with little left"
 
 
@@ -375,7 +377,7 @@ def test_another_user_may_read_but_not_change() -> None:
         "import json, socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]);"
         ' s.sendall(b\'{"command": "echo"}\\n\'); print(s.recv(999).decode())'
     )
-    with open_to_all(answer) as path:
+    with open_to_all(answer) as (path, _):
         command = ["/usr/bin/python3", "-c", code, str(path)]
         done = subprocess.run(command, user=65534, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["result"] == {"said": None, "uid": 65534, "may_change": False}

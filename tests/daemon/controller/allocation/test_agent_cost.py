@@ -173,8 +173,41 @@ def test_programs_that_are_loaded_later_belong_to_the_start() -> None:
     """What loading takes is told as the start's, whenever it happens, and takes nothing from learning."""
     start = begun(0, DAEMON, 2 * SECOND)
     usual = used(start, 3 * SECOND, SECOND, DAEMON)
-    loaded = used(start, 5 * SECOND, SECOND, DAEMON, 2 * SECOND)
+    loaded = used(start, 5 * SECOND, SECOND, DAEMON, loading_ns=2 * SECOND)
     assert (loaded.left_ns, loaded.start_ns) == (usual.left_ns, 4 * SECOND)
-    later = used(loaded, 6 * SECOND, 2 * SECOND, DAEMON, 2 * SECOND)
+    later = used(loaded, 6 * SECOND, 2 * SECOND, DAEMON, loading_ns=2 * SECOND)
     assert later.start_ns == 4 * SECOND
     assert later.left_ns < loaded.left_ns
+
+
+def test_answers_press_for_a_third_of_the_promise_at_most() -> None:
+    """A user who asks without end, for an hour and 12 % of a CPU, costs learning no more than a third."""
+    asked = quiet = begun(0, DAEMON)
+    for second in range(1, 3601):
+        own, answers, now_ns = 6 * MS * second, 120 * MS * second, second * SECOND
+        asked = used(asked, own + answers, now_ns, DAEMON, answered_ns=answers)
+        quiet = used(quiet, own, now_ns, DAEMON)
+    assert quiet.pressure == 0
+    assert asked.stretch == 1 and asked.pressure < 1
+    assert asked.spent_ns == (6 + 120) * 3600 * MS
+    assert asked.answered_ns == 120 * 3600 * MS
+    held = used(asked, asked.spent_ns + SECOND, asked.now_ns, DAEMON, answered_ns=asked.answered_ns)
+    assert held.left_ns == asked.left_ns - SECOND  # what is no answer counts as ever
+
+
+def test_few_answers_count_whole() -> None:
+    """Scrapes of 30 ms each 15 s are part of what was promised."""
+    scraped = begun(0, DAEMON)
+    for turn in range(1, 241):
+        scraped = used(scraped, 30 * MS * turn, 15 * SECOND * turn, DAEMON, answered_ns=30 * MS * turn)
+    after = used(scraped, scraped.spent_ns + 30 * MS, scraped.now_ns, DAEMON, answered_ns=scraped.answered_ns + 30 * MS)
+    assert after.left_ns == scraped.left_ns - 30 * MS
+
+
+def test_an_answer_may_be_told_after_its_time_was_spent() -> None:
+    """The controller gets both from different sides: the order makes no difference."""
+    first = used(begun(0, DAEMON), 8 * SECOND, SECOND, DAEMON)
+    told = used(first, 8 * SECOND, 2 * SECOND, DAEMON, answered_ns=8 * SECOND)
+    once = used(begun(0, DAEMON), 8 * SECOND, 2 * SECOND, DAEMON, answered_ns=8 * SECOND)
+    assert told.left_ns == pytest.approx(once.left_ns)
+    assert told.left_ns > first.left_ns
