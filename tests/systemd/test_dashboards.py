@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from specmine.daemon.metrics.dashboard_panels import panels
@@ -30,6 +31,10 @@ _METRIC = re.compile(r"\bspecmine_\w+")
 QUERIES = [query for panel in panels() for query, _ in panel.queries]
 NAMES = {family.shown for family in FAMILIES}
 LABELS = {label for family in FAMILIES for label in family.labels} | {"instance", "job"}
+SCHEMAS = json.loads((Path(__file__).parent / "grafana_schema.json").read_text(encoding="utf-8"))
+"""What Grafana itself publishes: of a dashboard, and of the options and the fields of each kind of panel."""
+OF_PROMETHEUS = {"expr", "step", "textFormat", "titleFormat"}
+"""Keys that its Prometheus plugin has in annotations, beside those of the schema; ``definition`` in variables."""
 WITHOUT_DATA = ("specmine_experiment_value and",)
 """Queries about what the sample of the metrics does not have: a valid experiment."""
 
@@ -38,6 +43,41 @@ WITHOUT_DATA = ("specmine_experiment_value and",)
 def test_the_files_are_what_the_list_makes(name: str) -> None:
     """``python -m specmine.daemon.metrics.dashboards systemd`` writes them anew."""
     assert (ROOT / "systemd" / name).read_text(encoding="utf-8") == text_of(dashboards()[name])
+
+
+@pytest.mark.parametrize("name", dashboards())
+def test_grafana_knows_every_key(name: str) -> None:
+    """A misspelt key would be left out in silence."""
+    board = json.loads(text_of(dashboards()[name]))
+    for annotation in board["annotations"]["list"]:
+        for key in OF_PROMETHEUS & set(annotation):
+            del annotation[key]
+    for variable in board["templating"]["list"]:
+        variable.pop("definition", None)
+    assert problems_of("dashboard", board) == []
+    for panel in board["panels"]:
+        if panel["type"] != "row":
+            assert f"{panel['type']}.options" in SCHEMAS
+            assert problems_of(f"{panel['type']}.options", panel["options"]) == []
+            custom = panel["fieldConfig"]["defaults"].get("custom", {})
+            assert problems_of(f"{panel['type']}.custom", custom) == []
+
+
+def test_a_key_that_grafana_does_not_know_is_found() -> None:
+    """In a dashboard, in a panel, and in its options."""
+    board = json.loads(text_of(dashboards()["specmine-cost.json"]))
+    panel = next(each for each in board["panels"] if each["type"] == "timeseries")
+    assert problems_of("timeseries.options", panel["options"] | {"legnd": {}})
+    assert problems_of("timeseries.options", panel["options"] | {"legend": {"displayMode": "tabel"}})
+    assert problems_of("dashboard", {"panels": [panel | {"descripton": "x"}]})
+    assert problems_of("dashboard", {"titel": "x"})
+
+
+def problems_of(part: str, found: object) -> list[str]:
+    """Return what the schema of a part says against it; a kind of panel without fields of its own has no schema."""
+    if part not in SCHEMAS:
+        return [] if found == {} else [f"{part} has no schema"]
+    return [error.message for error in jsonschema.Draft7Validator(SCHEMAS[part]).iter_errors(found)]
 
 
 def test_queries_name_metrics_that_exist() -> None:
