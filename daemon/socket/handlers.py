@@ -24,8 +24,8 @@ from specmine.model.globs import matches
 from specmine.store import Store
 
 from .budget_leases import BudgetLeases
+from .peer import Peer
 from .request_fields import optional_text, span_asked, text_of
-from .server import Peer
 from .violation_requests import keys_of_program, matching_violations, user_of, with_explained
 
 Request = Mapping[str, Any]

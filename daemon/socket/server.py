@@ -8,23 +8,22 @@ of a CPU is bounded, too: it is taken from the budget by which the daemon observ
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import selectors
 import socket
-import struct
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from specmine.daemon.system.cpu_allowances import CpuAllowances
 from specmine.daemon.system.kept_texts import KeptTexts
-from specmine.model.errors import InputError, SpecmineError
+from specmine.model.errors import InputError
 
+from .answers import Answer, answered, failure
+from .client_state import ClientState
 from .listener import listening
+from .peer import Peer, peer_of
 
 LARGEST_REQUEST = 64 << 10
 MOST_CLIENTS = 64
@@ -37,51 +36,7 @@ OTHERS_SHARE = 0.1
 IDLE_S = 30.0
 TURN_S = 0.1
 """So long others are answered before the server checks again who waits."""
-_PEER = struct.Struct("3i")
 _PIECE = 1 << 16
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Peer:
-    """The process at the other end of a connection, as the kernel identifies it."""
-
-    connection: int
-    """Number of the connection, never used twice."""
-    pid: int
-    uid: int
-
-    @property
-    def may_change(self) -> bool:
-        """True for root and for the daemon's own user."""
-        return self.uid in (0, os.geteuid())
-
-
-Answer = Callable[[Mapping[str, Any], Peer], Mapping[str, Any]]
-"""Returns the result of a request or raises SpecmineError. Runs on the server's thread; must not block."""
-
-
-@dataclass(slots=True, eq=False)
-class _Client:
-    peer: Peer
-    socket: socket.socket
-    deadline: float
-    served: float = 0.0
-    """When it was served last."""
-    received: bytearray = field(default_factory=bytearray)
-    to_send: memoryview = field(default_factory=lambda: memoryview(b""))
-    closing: bool = False
-    parked: bool = False
-    """Its user has taken too much CPU time; nothing is read from it or sent to it for now."""
-
-    @property
-    def is_busy(self) -> bool:
-        """True if there is something to do without new data: an answer to send, or a whole request."""
-        return bool(self.to_send) or b"\n" in self.received
-
-    @property
-    def events(self) -> int:
-        """What to wait for."""
-        return selectors.EVENT_WRITE if self.is_busy else selectors.EVENT_READ
 
 
 class Server:
@@ -127,7 +82,7 @@ class Server:
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listener, selectors.EVENT_READ)
         self._selector.register(self._wake_out, selectors.EVENT_READ)
-        self._clients: dict[int, _Client] = {}
+        self._clients: dict[int, ClientState] = {}
         self._allowances, self._kept = CpuAllowances(OTHERS_SHARE), KeptTexts()
         self._accepted = 0
         self.cpu_s = 0.0
@@ -170,16 +125,16 @@ class Server:
         waits = [self._allowances.wait_s(each.peer.uid, now) for each in self._clients.values() if each.parked]
         return min([1.0, self._idle_s, *waits]) if self._clients else None
 
-    def _park(self, client: _Client) -> None:
+    def _park(self, client: ClientState) -> None:
         self._selector.unregister(client.socket)
         client.parked = True
 
-    def _unpark(self, client: _Client, now: float) -> None:
+    def _unpark(self, client: ClientState, now: float) -> None:
         if self._allowances.wait_s(client.peer.uid, now) == 0.0:
             self._selector.register(client.socket, client.events, client)
             client.parked, client.deadline = False, now + self._idle_s
 
-    def _serve_all(self, ready: list[tuple[_Client, int]]) -> None:
+    def _serve_all(self, ready: list[tuple[ClientState, int]]) -> None:
         """Serve those who may change something, then the others, for a while, in the order in which they waited."""
         began = time.monotonic()
         for client, events in sorted(ready, key=lambda each: (not each[0].peer.may_change, each[0].served)):
@@ -205,15 +160,14 @@ class Server:
 
     def _admit(self, connection: socket.socket) -> None:
         connection.setblocking(False)
-        pid, uid, _ = _PEER.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
-        peer = Peer(connection=self._accepted + 1, pid=pid, uid=uid)
+        peer = peer_of(connection, self._accepted + 1)
         refusal = self._refusal(peer)
         if refusal is not None:
             with connection, contextlib.suppress(OSError):
-                connection.send(_failure(refusal))
+                connection.send(failure(refusal))
             return
         self._accepted += 1
-        client = _Client(peer, connection, time.monotonic() + self._idle_s)
+        client = ClientState(peer, connection, time.monotonic() + self._idle_s)
         self._clients[peer.connection] = client
         self._selector.register(connection, selectors.EVENT_READ, client)
 
@@ -227,7 +181,7 @@ class Server:
             return InputError("the daemon serves too many connections already", remedy="try again")
         return None
 
-    def _serve(self, client: _Client, events: int) -> None:
+    def _serve(self, client: ClientState, events: int) -> None:
         """Read what came, send one answer; further requests wait for the client's next turn."""
         try:
             if events & selectors.EVENT_READ:
@@ -248,7 +202,7 @@ class Server:
             return
         self._selector.modify(client.socket, client.events, client)
 
-    def _answer_next(self, client: _Client) -> None:
+    def _answer_next(self, client: ClientState) -> None:
         """Answer the next complete line, if there is one."""
         line, newline, rest = client.received.partition(b"\n")
         if newline:
@@ -258,30 +212,16 @@ class Server:
                 client.deadline = time.monotonic() + self._idle_s
         elif len(line) > LARGEST_REQUEST:
             client.received = bytearray()
-            client.to_send = memoryview(_failure(InputError("the request is larger than 64 KiB")))
+            client.to_send = memoryview(failure(InputError("the request is larger than 64 KiB")))
             client.closing = True
 
     def _text(self, line: bytes, peer: Peer) -> bytes:
         """Return the answer; who may change nothing may get the one that another such user got a moment ago."""
         if peer.may_change:
-            return self._answered(line, peer)
-        return self._kept.text(line, lambda: self._answered(line, peer))
+            return answered(line, peer, self._answer)
+        return self._kept.text(line, lambda: answered(line, peer, self._answer))
 
-    def _answered(self, line: bytes, peer: Peer) -> bytes:
-        try:
-            request = json.loads(line)
-            if not isinstance(request, dict) or not isinstance(request.get("command"), str):
-                raise InputError('a request is {"command": ...} on one line')
-            result = self._answer(request, peer)
-            return json.dumps({"ok": True, "result": result}, allow_nan=False).encode("utf-8") + b"\n"
-        except SpecmineError as error:
-            return _failure(error)
-        except (ValueError, RecursionError) as error:
-            return _failure(InputError(f"the request cannot be answered: {error}"))
-        except Exception as error:  # a mistake of ours must not end the thread that all clients share
-            return _failure(InputError(f"the daemon failed to answer: {error!r}", remedy="report it"))
-
-    def _drop(self, client: _Client) -> None:
+    def _drop(self, client: ClientState) -> None:
         if not client.parked:
             self._selector.unregister(client.socket)
         client.socket.close()
@@ -293,8 +233,3 @@ class Server:
             self._drop(client)
         self._selector.close()
         self._listener.close()
-
-
-def _failure(error: SpecmineError) -> bytes:
-    answer = {"ok": False, "error": error.message, "remedy": error.remedy, "exit_code": error.exit_code}
-    return json.dumps(answer).encode("utf-8") + b"\n"

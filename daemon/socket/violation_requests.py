@@ -11,7 +11,7 @@ from specmine.daemon.documents.programs import programs_of
 from specmine.model.globs import fits, matches
 from specmine.model.violation import Violation, ViolationState
 
-from .server import Peer
+from .peer import Peer
 
 _LONGEST_NAME = 64
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from specmine.cli.main import run
-from specmine.daemon.socket.server import Peer, Server
+from specmine.daemon.socket.peer import Peer
+from specmine.daemon.socket.server import Server
 from specmine.store import Document, Writes, open_store
 
 DATA = Path(__file__).parent / "data" / "cli"

@@ -17,7 +17,7 @@ from specmine.daemon.regression.history import BuildHistory, entries, with_ackno
 from specmine.daemon.regression.watcher import ChangeWatcher
 from specmine.daemon.socket.budget_leases import BudgetLeases
 from specmine.daemon.socket.handlers import RequestHandlers
-from specmine.daemon.socket.server import Peer
+from specmine.daemon.socket.peer import Peer
 from specmine.mining.regression.acknowledgement import Acknowledgement
 from specmine.mining.regression.comparison import Change
 from specmine.model.batch import Batch, Lifetime

@@ -10,7 +10,7 @@ import pytest
 from specmine.daemon.documents.status import DaemonFacts
 from specmine.daemon.socket.budget_leases import BudgetLeases
 from specmine.daemon.socket.handlers import RequestHandlers
-from specmine.daemon.socket.server import Peer
+from specmine.daemon.socket.peer import Peer
 from specmine.model.errors import InputError, NoData
 from specmine.store import open_store, read_store
 from tests.support.changing import lived

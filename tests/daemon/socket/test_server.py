@@ -17,8 +17,10 @@ from typing import Any
 
 import pytest
 
+from specmine.daemon.socket.answers import Answer
 from specmine.daemon.socket.client import DaemonConnection, NoAnswer, NoDaemon, ask
-from specmine.daemon.socket.server import LARGEST_REQUEST, Answer, Peer, Server
+from specmine.daemon.socket.peer import Peer
+from specmine.daemon.socket.server import LARGEST_REQUEST, Server
 from specmine.daemon.system.cpu_allowances import CpuAllowances
 from specmine.model.errors import HostError, InputError, NoData
 from tests.support.patience import patient
