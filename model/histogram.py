@@ -58,6 +58,11 @@ class Histogram:
         return Histogram.from_dense(dense)
 
     @staticmethod
+    def from_ascending(buckets: NDArray[np.uint16], counts: NDArray[np.uint64]) -> Histogram:
+        """Return the histogram of ascending bucket numbers with their counts, none of them 0; neither is checked."""
+        return _histogram(buckets, counts) if len(buckets) else EMPTY
+
+    @staticmethod
     def sum(histograms: Iterable[Histogram]) -> Histogram:
         """Return the sum of histograms; the empty one if there is none."""
         every = list(histograms)
@@ -162,7 +167,7 @@ class Histogram:
         return found
 
 
-def _histogram(used: NDArray[np.intp], number: NDArray[np.uint64]) -> Histogram:
+def _histogram(used: NDArray[np.intp] | NDArray[np.uint16], number: NDArray[np.uint64]) -> Histogram:
     """Return the histogram of these buckets; its arrays have the smallest type that fits and are read-only."""
     buckets = used.astype(np.uint16)
     counts = number.astype(np.uint32) if not len(number) or int(np.maximum.reduce(number)) < 1 << 32 else number

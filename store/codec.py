@@ -131,10 +131,10 @@ def unpacked(data: bytes, at: int) -> tuple[Histogram, int]:
         (used,) = LENGTH.unpack_from(data, at)
         at += LENGTH.size
         buckets, counts = np.frombuffer(data, "<u2", used, at), np.frombuffer(data, "<u8", used, at + 2 * used)
-        if used and (np.any(buckets[1:] <= buckets[:-1]) or not counts.all()):
+        if used and (buckets[-1] >= BUCKETS or (buckets[1:] <= buckets[:-1]).any() or not counts.all()):
             raise DamagedBytes("a stored histogram is damaged: its buckets or counts are none")
-        histogram = Histogram.from_pairs(buckets, counts)
-    except (struct.error, IndexError, ValueError) as error:
+        histogram = Histogram.from_ascending(buckets, counts)
+    except (struct.error, ValueError) as error:
         raise DamagedBytes(f"a stored histogram is damaged: {error}") from error
     return histogram, at + 10 * used
 

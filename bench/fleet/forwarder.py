@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.fleet.collect import SECOND, centres_of, observation
+from bench.lib.bytecode import compiled
 from bench.lib.driver import table
 from specmine.fleet.database.schema import initialize
 from specmine.model.function import Function
@@ -39,6 +40,7 @@ def main() -> int:
     parser.add_argument("--contacts", type=int, default=8)
     parser.add_argument("--functions", type=int, default=200)
     given = parser.parse_args()
+    compiled()
     with tempfile.TemporaryDirectory(prefix="specmine-bench-") as name:
         folder = Path(name)
         folder.chmod(0o755)
