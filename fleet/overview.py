@@ -28,11 +28,11 @@ def overview_of(url: str) -> dict[str, Any]:
         If psycopg is missing.
     """
     need_psycopg()
+    from .database.centre.status import status_of  # noqa: PLC0415
     from .database.connecting import connected, told  # noqa: PLC0415
     from .database.host_levels import build_labels, read_levels  # noqa: PLC0415
     from .database.hosts import hosts  # noqa: PLC0415
     from .database.schema import check_version  # noqa: PLC0415
-    from .database.serving import status_of  # noqa: PLC0415
     from .host_levels import document_of  # noqa: PLC0415
 
     with told(url), connected(url, autocommit=True) as db:

@@ -52,8 +52,9 @@ SECOND = 10**9
 CALLS, PATHS, FRAMES = 1000, 60, 14
 INBOX_S = 20.0
 _LOADER = (
-    "import sys; from specmine.fleet.database.levels import FleetRetention; from specmine.fleet.database.serving import"
-    " serve; serve(sys.argv[1], FleetRetention(), once=False, tell=lambda _: None)"
+    "import sys; from specmine.fleet.database.levels import FleetRetention;"
+    " from specmine.fleet.database.centre.serving import serve;"
+    " serve(sys.argv[1], FleetRetention(), once=False, tell=lambda _: None)"
 )
 AT_ONCE = 4
 """Hosts that connect at the same time."""

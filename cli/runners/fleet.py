@@ -84,8 +84,8 @@ def run_enroll(url: str, host: str, labels: tuple[str, ...], authority: Path, ou
 def run_serve(url: str, *, once: bool, ages: tuple[str, str, str], limit: str, metrics: Path | None, roles: str) -> int:
     """Load, plan and mine until a signal ends it."""
     need_psycopg()
+    from specmine.fleet.database.centre.serving import ROLES, serve  # noqa: PLC0415
     from specmine.fleet.database.levels import FleetRetention  # noqa: PLC0415
-    from specmine.fleet.database.serving import ROLES, serve  # noqa: PLC0415
 
     minutes, hours, fleet = (age(each) for each in ages)
     assert minutes is not None
@@ -115,7 +115,7 @@ def run_serve(url: str, *, once: bool, ages: tuple[str, str, str], limit: str, m
 def run_status(url: str, form: str) -> int:
     """Print ``specmine.fleet_status/1``."""
     need_psycopg()
-    from specmine.fleet.database.serving import status_of  # noqa: PLC0415
+    from specmine.fleet.database.centre.status import status_of  # noqa: PLC0415
 
     with _database(url) as db:
         document = status_of(db)

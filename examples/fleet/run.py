@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Any
 
 from examples.fleet.host import DemoHost, compiled
+from specmine.fleet.database.centre.serving import serve
 from specmine.fleet.database.connecting import connected
 from specmine.fleet.database.levels import FleetRetention
 from specmine.fleet.database.schema import initialize
-from specmine.fleet.database.serving import serve
 from specmine.store import Build, Writes, open_store
 from tests.support.postgres import Postgres, binaries, running
 

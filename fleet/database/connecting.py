@@ -14,8 +14,11 @@ from psycopg.rows import dict_row
 from specmine.model.errors import HostError, InputError
 
 Connection = psycopg.Connection[dict[str, Any]]
+LockNotAvailable = psycopg.errors.LockNotAvailable
 CONNECT_S = 10
-_SETTINGS = "SET timezone = 'UTC'; SET search_path = specmine, pg_temp; SET lock_timeout = '30s'"
+LOCK_WAIT = "30s"
+"""So long a statement waits for a lock."""
+_SETTINGS = f"SET timezone = 'UTC'; SET search_path = specmine, pg_temp; SET lock_timeout = '{LOCK_WAIT}'"
 
 
 class FleetError(InputError):

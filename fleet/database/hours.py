@@ -1,13 +1,13 @@
 """Hours of a lifetime and of the fleet, folded from rows of five minutes.
 
 An hour is folded when it is over for a quarter of an hour. What comes later is folded into further rows of that hour.
-One process folds at a time, after it has loaded, so which rows an hour has is known by the number of their load. A fold
-holds some thousand rows at once, however many hosts there are.
+One process folds at a time, and no load is under way when an hour is begun, so which rows it has is known by the number
+of their load. A fold holds some thousand rows at once, however many hosts there are; between them pushes are loaded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -43,7 +43,7 @@ _SUMS = ("windows", "calls", "timed", "watched_ns", "inner_calls", "censored")
 _Row = Mapping[str, Any]
 
 
-def fold_hours(db: Connection, now: datetime, *, most: int = 48) -> int:
+def fold_hours(db: Connection, now: datetime, *, most: int = 48, between: Callable[[], None] = lambda: None) -> int:
     """Fold the hours that are over and have rows that are not folded yet; return how many hours.
 
     Parameters
@@ -53,6 +53,8 @@ def fold_hours(db: Connection, now: datetime, *, most: int = 48) -> int:
         The database's clock.
     most : int
         Hours folded in one go.
+    between : callable
+        Called after each few thousand rows. It may write over another connection, and must not wait for this one.
     """
     hours = db.execute(
         "SELECT h.hour, h.folded_load FROM hour h WHERE h.hour <= %s AND EXISTS (SELECT 1 FROM observation o WHERE"
@@ -62,11 +64,11 @@ def fold_hours(db: Connection, now: datetime, *, most: int = 48) -> int:
     ).fetchall()
     for each in hours:
         with db.transaction():
-            _fold_hour(db, each["hour"], each["folded_load"])
+            _fold_hour(db, each["hour"], each["folded_load"], between)
     return len(hours)
 
 
-def _fold_hour(db: Connection, hour: datetime, folded_load: int) -> None:
+def _fold_hour(db: Connection, hour: datetime, folded_load: int, between: Callable[[], None]) -> None:
     end = hour + timedelta(hours=1)
     span = {"hour": hour, "end": end, "folded": folded_load}
     last = db.execute(
@@ -77,9 +79,11 @@ def _fold_hour(db: Connection, hour: datetime, folded_load: int) -> None:
     new = "o.load_id > %(folded)s AND o.load_id <= %(last)s"
     for groups in _groups(db, "observation", new, _LIFETIME_KEY, {**span, "last": last}):
         copy_lines(db, "host_hour", _hour_lines(groups, last))
+        between()
     db.execute("DELETE FROM fleet_hour WHERE hour = %s", (hour,))
     for groups in _groups(db, "host_hour", "h.state = 'active'", _FLEET_KEY, span):
         copy_lines(db, "fleet_hour", _fleet_lines(groups, hour), _FLEET_COLUMNS)
+        between()
     db.execute("UPDATE hour SET folded_load = %s WHERE hour = %s", (last, hour))
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from examples.fleet.host import DemoHost, compiled
 from specmine.daemon.socket.client import ask
+from specmine.fleet.database.centre.serving import ROLES, serve
 from specmine.fleet.database.connecting import connected
 from specmine.fleet.database.schema import initialize
-from specmine.fleet.database.serving import ROLES, serve
 from specmine.fleet.database.sharing import statement_entries
 from specmine.model.observation import Observation
 from specmine.store import StoreError, read_store

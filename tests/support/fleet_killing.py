@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from specmine.fleet.codec import inflated
+from specmine.fleet.database.centre.serving import ROLES, serve
 from specmine.fleet.database.connecting import FleetError, connected
-from specmine.fleet.database.serving import ROLES, serve
 from specmine.fleet.database.sharing import duty_entries, statement_entries
 from specmine.model.observation import Observation
 from specmine.store import open_store
@@ -25,7 +25,8 @@ from tests.support.fleets import FOR_EVER, EnrolledHost, digest, enrolled, load_
 from tests.support.paths import ROOT
 from tests.support.postgres import Postgres
 
-_LOADER = "import sys; from tests.support.fleets import FOR_EVER; from specmine.fleet.database.serving import serve;" \
+_LOADER = "import sys; from tests.support.fleets import FOR_EVER;" \
+    " from specmine.fleet.database.centre.serving import serve;" \
     " serve(sys.argv[1], FOR_EVER, once=False, tell=lambda _: None)"  # fmt: skip
 
 

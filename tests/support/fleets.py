@@ -11,11 +11,12 @@ from pathlib import Path
 
 from specmine.daemon.config.tree import Config, FleetSettings, StoreSettings
 from specmine.fleet.certificates import issue
+from specmine.fleet.database.centre.serving import serve
+from specmine.fleet.database.centre.turns import Served
 from specmine.fleet.database.connecting import Connection, connected
 from specmine.fleet.database.hosts import enroll, host_named
 from specmine.fleet.database.levels import FleetRetention
 from specmine.fleet.database.pushing import Credentials, HostConnection
-from specmine.fleet.database.serving import Served, serve
 from specmine.fleet.place import FleetPlace, fleet_place
 from specmine.fleet.push import Push, pushes_of
 from specmine.model.batch import Lifetime

@@ -1,0 +1,1 @@
+"""The centre's process: what it does in turns."""
