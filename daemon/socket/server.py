@@ -2,7 +2,7 @@
 
 Requests and answers are one JSON object a line. Sizes, times and the number of clients are bounded, also per user. Root
 and the daemon's own user have places that others cannot take, and are answered first. What answers to other users take
-of a CPU is bounded, too: it is taken from the budget by which the daemon observes.
+of a CPU is bounded, too.
 """
 
 from __future__ import annotations

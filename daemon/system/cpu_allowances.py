@@ -1,6 +1,6 @@
 """How much CPU time requests from outside may take: a share of a CPU, saved up for a while.
 
-It is taken from the budget by which the daemon observes, so whoever may ask could keep it from that.
+Beyond a third of the daemon's budget it comes on top of that, so it has bounds of its own.
 """
 
 from __future__ import annotations

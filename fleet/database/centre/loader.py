@@ -14,7 +14,7 @@ from specmine.fleet.database.loading import load
 from specmine.fleet.database.numbering import Known
 
 from .metrics_file import MetricsFile
-from .turns import LOADS, Served, its_turn
+from .turns import FOLDS, LOADS, Served, its_turn
 
 UPKEEP_S = 60.0
 LONGEST_SESSION = timedelta(seconds=90)
@@ -43,7 +43,8 @@ class Loader:
 
     def turn(self) -> bool:
         """Load a batch, and look after the rest once a minute; return whether there may be more to load."""
-        self._has_turn = self._has_turn or its_turn(self._db, LOADS)
+        # each connection has a lock: if one of them is lost, no other process begins before the second has gone, too
+        self._has_turn = self._has_turn or (its_turn(self._db, LOADS) and its_turn(self._folding, FOLDS))
         if not self._has_turn:
             return False
         pushes = self._load()

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from specmine.fleet.database.connecting import Connection
 
-LOADS, PLANS = 0x73706D6E, 0x73706D70
-"""Advisory locks: of who loads, and of who plans."""
+LOADS, FOLDS, PLANS = 0x73706D6E, 0x73706D66, 0x73706D70
+"""Advisory locks: of who loads, of who folds, which is the same process, and of who plans."""
 
 
 @dataclass(slots=True)
