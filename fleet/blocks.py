@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from specmine.model.buckets import BUCKETS
-from specmine.model.histogram import EMPTY, Histogram
+from specmine.model.histogram import Histogram
 
 from .varints import Numbers, Places, decode_parts, encode_parts, spans
 
@@ -46,11 +45,7 @@ class Block:
 
     def histograms(self) -> list[Histogram]:
         """Return them one by one."""
-        ends = np.cumsum(self.sizes)
-        return [
-            _histogram(self.buckets[start:end], self.counts[start:end])
-            for start, end in zip((ends - self.sizes).tolist(), ends.tolist(), strict=True)
-        ]
+        return Histogram.cut(self.buckets, self.counts, np.cumsum(self.sizes))
 
 
 def block_at(values: Numbers, starts: Places, ends: Places) -> tuple[Block, Places]:
@@ -145,13 +140,3 @@ def added(keys: Places, counts: Numbers) -> tuple[Places, Numbers]:
     sorted_keys = keys[order]
     first = np.flatnonzero(np.diff(sorted_keys, prepend=sorted_keys[0] - 1))
     return sorted_keys[first], np.add.reduceat(counts[order], first)
-
-
-def _histogram(buckets: NDArray[np.int64], counts: NDArray[np.uint64]) -> Histogram:
-    """Return a histogram of checked buckets; its arrays are as those of every histogram, read-only and small."""
-    if not len(buckets):
-        return EMPTY
-    numbers = counts.astype(np.uint32) if int(counts.max()) < 1 << 32 else counts.copy()
-    held = Histogram(buckets.astype(np.uint16), numbers)
-    held.buckets.flags.writeable = held.counts.flags.writeable = False
-    return held

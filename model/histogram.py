@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from .buckets import BUCKET_EDGES, BUCKET_MIDDLES, BUCKETS, bucket_of
 
+_Numbers = NDArray[np.int64] | NDArray[np.uint16]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Histogram:
@@ -58,9 +60,19 @@ class Histogram:
         return Histogram.from_dense(dense)
 
     @staticmethod
-    def from_ascending(buckets: NDArray[np.uint16], counts: NDArray[np.uint64]) -> Histogram:
-        """Return the histogram of ascending bucket numbers with their counts, none of them 0; neither is checked."""
-        return _histogram(buckets, counts) if len(buckets) else EMPTY
+    def cut(
+        buckets: NDArray[np.uint16] | NDArray[np.int64], counts: NDArray[np.uint64], ends: NDArray[np.int64]
+    ) -> list[Histogram]:
+        """Return histograms that lie one after the other in two arrays; ``ends`` has where each of them ends.
+
+        Bucket numbers must ascend in each, and no count may be 0; neither is checked.
+        """
+        whole = _histogram(buckets, counts)
+        numbers, found, start = whole.counts, list[Histogram](), 0
+        for end in ends.tolist():
+            found.append(Histogram(whole.buckets[start:end], numbers[start:end]) if end > start else EMPTY)
+            start = end
+        return found
 
     @staticmethod
     def sum(histograms: Iterable[Histogram]) -> Histogram:
@@ -72,6 +84,24 @@ class Histogram:
         for histogram in every:
             dense[histogram.buckets] += histogram.counts
         return Histogram.from_dense(dense)
+
+    @staticmethod
+    def sums(groups: Iterable[Sequence[Histogram]]) -> list[Histogram]:
+        """Return the sum of each group of histograms; of many small ones much faster than ``sum`` of each."""
+        every = [list(group) for group in groups]
+        parts = [histogram for group in every for histogram in group]
+        if not parts:
+            return [EMPTY] * len(every)
+        of_part = np.repeat(np.arange(len(every)), [len(group) for group in every])
+        of_bucket = np.repeat(of_part, [len(histogram.buckets) for histogram in parts])
+        keys = of_bucket * BUCKETS + np.concatenate([histogram.buckets for histogram in parts])
+        counts = np.concatenate([histogram.counts for histogram in parts]).astype(np.uint64)
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        first = np.flatnonzero(np.diff(keys, prepend=-1))
+        ends = np.searchsorted(keys[first], BUCKETS * np.arange(1, len(every) + 1))
+        summed = np.add.reduceat(counts[order], first) if len(first) else counts
+        return Histogram.cut((keys[first] % BUCKETS).astype(np.uint16), summed, ends)
 
     @property
     def dense(self) -> NDArray[np.uint64]:
@@ -167,7 +197,7 @@ class Histogram:
         return found
 
 
-def _histogram(used: NDArray[np.intp] | NDArray[np.uint16], number: NDArray[np.uint64]) -> Histogram:
+def _histogram(used: _Numbers, number: NDArray[np.uint64]) -> Histogram:
     """Return the histogram of these buckets; its arrays have the smallest type that fits and are read-only."""
     buckets = used.astype(np.uint16)
     counts = number.astype(np.uint32) if not len(number) or int(np.maximum.reduce(number)) < 1 << 32 else number

@@ -1,6 +1,6 @@
-"""Values that cross a boundary as JSON, both ways: dataclasses, histograms, enums, tuples and mappings.
+"""Values that cross a boundary as JSON, both ways: dataclasses, named tuples, histograms, enums, tuples and mappings.
 
-The annotations of the dataclasses are the format. A field at its default is left out, and an unknown one is ignored.
+The annotations of the classes are the format. A field at its default is left out, and an unknown one is ignored.
 So recordings stay readable when a field is added. Histograms are sparse: ``[[bucket, count], ...]``.
 """
 
@@ -81,7 +81,13 @@ def _encode_other(value: object, full: bool) -> Json:
 
 @cache
 def _members(kind: type) -> tuple[_Member, ...] | None:
-    """Return the members of a dataclass, None for a type with a form of its own."""
+    """Return the members of a dataclass or a named tuple, None for a type with a form of its own."""
+    if issubclass(kind, tuple) and hasattr(kind, "_field_defaults"):
+        defaults: Mapping[str, object] = kind._field_defaults
+        return tuple(
+            (name, type(defaults[name]), defaults[name]) if name in defaults else (name, _NoDefault, None)
+            for name in kind._fields  # type: ignore[attr-defined]
+        )
     if not is_dataclass(kind) or issubclass(kind, Enum | Histogram):
         return None
     return tuple(_member(each) for each in fields(kind))
@@ -117,12 +123,12 @@ def _decode(kind: Any, data: Json) -> Any:
 
 
 def _decode_class(kind: Any, data: Json) -> Any:
-    if is_dataclass(kind):
+    members = _members(kind)
+    if members is not None:
         if not isinstance(data, Mapping):
             raise ValueError(f"{data!r:.80} is no object")
-        hints = _hints(kind)  # type: ignore[arg-type]
-        names = [member.name for member in fields(kind) if member.name in data]
-        return kind(**{name: _decode(hints[name], data[name]) for name in names})  # type: ignore[operator]
+        hints = _hints(kind)
+        return kind(**{name: _decode(hints[name], data[name]) for name, _, _ in members if name in data})
     if issubclass(kind, Enum):
         return kind(data)
     if kind is float and type(data) is int:

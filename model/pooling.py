@@ -23,6 +23,8 @@ def pooled(observations: Sequence[Observation]) -> Observation:
     for observation in observations:
         for path in observation.paths:
             by_path.setdefault(path.path, []).append(path)
+    paths = sorted(by_path)
+    histograms = Histogram.sums([part.histogram for part in by_path[path]] for path in paths)
     splits = [observation.split for observation in observations if observation.split is not None]
     # if the split of some calls is not known, there is none for all of them
     split = sum_of_splits(splits) if len(splits) == len(observations) else None
@@ -42,12 +44,8 @@ def pooled(observations: Sequence[Observation]) -> Observation:
         else first.bias_ns,
         uncertainty_ns=max(observation.uncertainty_ns for observation in observations),
         paths=tuple(
-            PathHistogram(
-                path=path,
-                histogram=Histogram.sum(part.histogram for part in parts),
-                split=_split_of(parts) if split else None,
-            )
-            for path, parts in sorted(by_path.items())
+            PathHistogram(path=path, histogram=histogram, split=_split_of(by_path[path]) if split else None)
+            for path, histogram in zip(paths, histograms, strict=True)
         ),
         split=split,
         inside=_inside(observations),

@@ -32,6 +32,22 @@ def test_a_sum_adds_bucket_by_bucket(parts: list[Histogram]) -> None:
     assert whole == Histogram.sum(reversed(parts)) == sum(parts, EMPTY)
 
 
+@given(st.lists(st.lists(histograms, max_size=3), max_size=4))
+def test_sums_of_groups_are_the_sums_of_each(groups: list[list[Histogram]]) -> None:
+    """Added together or one by one, the same comes out, also of groups that hold nothing."""
+    assert Histogram.sums(groups) == [Histogram.sum(group) for group in groups]
+
+
+@given(st.lists(histograms, max_size=4))
+def test_histograms_are_cut_out_of_what_holds_them_one_after_the_other(parts: list[Histogram]) -> None:
+    """Empty ones too; what is cut is as small as any, and cannot be written to."""
+    buckets = np.concatenate([EMPTY.buckets, *(part.buckets for part in parts)])
+    counts = np.concatenate([EMPTY.counts, *(part.counts for part in parts)]).astype(np.uint64)
+    found = Histogram.cut(buckets, counts, np.cumsum([len(part.buckets) for part in parts], dtype=np.int64))
+    assert found == parts
+    assert not any(each.buckets.flags.writeable or each.counts.flags.writeable for each in found)
+
+
 @given(histograms, histograms)
 def test_what_is_taken_away_is_never_more_than_there_is(first: Histogram, second: Histogram) -> None:
     """A bucket of the difference holds at least 0."""

@@ -86,6 +86,16 @@ def test_defaults_are_left_out() -> None:
     assert encode(Batch(now_ns=5)) == {"now_ns": 5}
 
 
+def test_named_tuples_have_the_form_of_dataclasses() -> None:
+    """Objects with a member for each field that is not at its default."""
+    path = CallPath((Frame("main", "app"),))
+    assert encode(path) == {"frames": [{"name": "main", "module": "app"}]}
+    assert encode(path._replace(complete=False), full=True)["complete"] is False
+    assert decode(CallPath, {"frames": [{"name": "main", "module": "app", "line": 7}], "complete": True}) == path
+    with pytest.raises(ValueError, match="not a CallPath"):
+        decode(CallPath, {"complete": True})
+
+
 def test_unknown_fields_are_ignored() -> None:
     """A recording of a later version can be read as far as it is known."""
     assert decode(Watch, {"function": "f", "kind": "path", "colour": "blue"}) == Watch(function="f", kind=Kind.PATH)

@@ -53,5 +53,5 @@ def test_only_calls_that_are_known_to_fulfil_it_count(text: str, calls: list[int
 def test_calls_over_incomplete_paths_fulfil_no_formula() -> None:
     """What is above them is not known."""
     whole = window(70, 30)
-    cut = replace(whole, paths=tuple(replace(one, path=replace(one.path, complete=False)) for one in whole.paths))
+    cut = replace(whole, paths=tuple(replace(one, path=one.path._replace(complete=False)) for one in whole.paths))
     assert windows_of_formula([cut], parse("not far->z")) == ()
