@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +28,7 @@ class Histogram:
     """Bucket numbers, ascending."""
     counts: NDArray[np.uint32] | NDArray[np.uint64]
     """Calls in each of them, at least 1."""
+    _total: int = field(default=-1, init=False, repr=False)
 
     @staticmethod
     def from_dense(counts: ArrayLike) -> Histogram:
@@ -113,7 +114,9 @@ class Histogram:
     @property
     def total(self) -> int:
         """Number of calls."""
-        return int(self.counts.sum())
+        if self._total < 0:  # asked for again and again, and a sum of a few numbers takes numpy 5 us
+            object.__setattr__(self, "_total", int(self.counts.sum()))
+        return self._total
 
     @property
     def pairs(self) -> list[list[int]]:
@@ -195,6 +198,29 @@ class Histogram:
         low, high = BUCKET_EDGES[bucket], BUCKET_EDGES[bucket + 1]
         found: list[float] = (low + inside * (high - low)).tolist()
         return found
+
+
+def quantiles_of(histograms: Sequence[Histogram], levels: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return quantiles of several histograms, ns, as ``Histogram.quantiles`` does of one, but much faster.
+
+    Parameters
+    ----------
+    histograms : sequence of Histogram
+        None of them is empty.
+    levels : ndarray, shape (len(histograms), k)
+    """
+    sizes = np.array([len(each.buckets) for each in histograms])
+    buckets = np.concatenate([each.buckets for each in histograms]).astype(np.intp)
+    counts = np.concatenate([each.counts for each in histograms]).astype(np.float64)
+    reached, last = counts.cumsum(), sizes.cumsum() - 1
+    before = np.concatenate(([0.0], reached[last[:-1]]))
+    target = before[:, None] + np.clip(levels, 0.0, 1.0) * (reached[last] - before)[:, None]
+    first = last - sizes + 1
+    place = np.clip(reached.searchsorted(target), first[:, None], last[:, None])
+    inside = 1.0 - (reached[place] - target) / counts[place]
+    low, high = BUCKET_EDGES[buckets[place]], BUCKET_EDGES[buckets[place] + 1]
+    found: NDArray[np.float64] = low + inside * (high - low)
+    return found
 
 
 def _histogram(used: _Numbers, number: NDArray[np.uint64]) -> Histogram:

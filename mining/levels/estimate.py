@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specmine.mining.statistics.student_t import t_quantile
-from specmine.model.histogram import Histogram
+from specmine.model.histogram import Histogram, quantiles_of
 from specmine.model.level import PROBABILITIES, Level, Quantile
 
 from .variation import Variation, variation
@@ -87,18 +87,26 @@ def plain_level(windows: Sequence[Window], least: Mapping[str, int] = LEAST_CALL
 def places_of(windows: Sequence[Window], name: str) -> Places:
     """Return a quantile of each window; neighbours in one lifetime count as one until they hold enough calls."""
     joined = _joined(windows, WINDOW_CALLS[name])
-    values, sampling = zip(*(place_of(one, PROBABILITIES[name]) for one in joined), strict=True)
-    return Places(values=np.array(values), sampling=np.array(sampling), lifetimes=tuple(one.lifetime for one in joined))
+    values, sampling = _places(joined, PROBABILITIES[name])
+    return Places(values=values, sampling=sampling, lifetimes=tuple(one.lifetime for one in joined))
 
 
 def place_of(window: Window, probability: float) -> tuple[float, float]:
-    """Return a quantile of a window in log ns less the bias, and its sampling variance.
+    """Return a quantile of a window in log ns less the bias, and its sampling variance."""
+    values, sampling = _places([window], probability)
+    return float(values[0]), float(sampling[0])
+
+
+def _places(windows: Sequence[Window], probability: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the same of each window.
 
     The variance is the square of half the distance of the quantiles one binomial standard deviation to either side.
     """
-    apart = math.sqrt(probability * (1 - probability) / window.histogram.total)
-    around = window.histogram.quantiles((probability - apart, probability, probability + apart))
-    low, at, high = (math.log(max(each - window.bias_ns, FLOOR_NS)) for each in around)
+    calls = np.array([one.histogram.total for one in windows], np.float64)
+    apart = np.sqrt(probability * (1 - probability) / calls)
+    levels = probability + np.stack([-apart, np.zeros_like(apart), apart], axis=1)
+    around = quantiles_of([one.histogram for one in windows], levels) - np.array([[one.bias_ns] for one in windows])
+    low, at, high = np.log(np.maximum(around, FLOOR_NS)).T
     return at, (0.5 * (high - low)) ** 2
 
 

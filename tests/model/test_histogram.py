@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specmine.model.buckets import BUCKET_EDGES, BUCKET_MIDDLES, BUCKETS
-from specmine.model.histogram import EMPTY, Histogram
+from specmine.model.histogram import EMPTY, Histogram, quantiles_of
 
 counted = st.dictionaries(st.integers(0, BUCKETS - 1), st.integers(1, 1 << 40), max_size=8)
 histograms = counted.map(lambda counts: Histogram.from_pairs(list(counts), list(counts.values())))
+
+filled = histograms.filter(lambda each: each.total > 0)
 
 
 @given(histograms)
@@ -88,7 +90,7 @@ def test_quantiles_lie_within_their_bucket() -> None:
     assert histogram.quantiles((0.25, 0.75)) == [BUCKET_MIDDLES[100], BUCKET_MIDDLES[200]]
 
 
-@given(histograms.filter(lambda each: each.total > 0), st.lists(st.floats(-0.5, 1.5), min_size=1, max_size=5))
+@given(filled, st.lists(st.floats(-0.5, 1.5), min_size=1, max_size=5))
 def test_quantiles_invert_the_cumulative_distribution(histogram: Histogram, levels: list[float]) -> None:
     """As many calls as the level says lie below the quantile, each bucket's calls being spread evenly over it."""
     below = np.concatenate(([0], np.cumsum(histogram.dense, dtype=np.float64)))
@@ -109,3 +111,14 @@ def test_it_takes_little_memory_and_nothing_changes_it() -> None:
         histogram.counts[0] = 1
     with pytest.raises(ValueError, match="shape"):
         Histogram.from_dense([1, 2, 3])
+
+
+@given(
+    st.lists(st.tuples(histograms.filter(lambda each: each.total > 0), st.floats(-0.5, 1.5)), min_size=1, max_size=5)
+)
+def test_quantiles_of_several_are_those_of_each(drawn: list[tuple[Histogram, float]]) -> None:
+    """What stands beside a histogram has no part in its quantiles."""
+    levels = np.array([[0.0, level, 1.0] for _, level in drawn])
+    found = quantiles_of([histogram for histogram, _ in drawn], levels)
+    for (histogram, level), values in zip(drawn, found, strict=True):
+        assert values == pytest.approx(histogram.quantiles((0.0, level, 1.0)), rel=1e-6)
