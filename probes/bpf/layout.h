@@ -20,6 +20,7 @@
 #define COOKIE_SLOT(c) ((u32)(c) & 0xff)
 #define COOKIE_SHARED (1ULL << 8)    /* inode-wide link: any process may hit it */
 #define COOKIE_PATH (1ULL << 9)      /* durations are counted by call path */
+#define COOKIE_BY_PATH(c) ((c) >> 9 & 1)
 #define COOKIE_STEPPED (1ULL << 10)  /* a return site whose instruction is single-stepped */
 #define COOKIE_GENERATION(c) ((u32)(c) >> 16)
 #define COOKIE_IDENTITY 0xffff00ff   /* the slot in this use */
@@ -110,7 +111,7 @@ struct thread {
 	u32 low_code;              /* its calls return to low addresses, see return_sites.h */
 	u64 epoch;                 /* of layout and followed; 0: the process was not watched */
 	u64 cost;                  /* total cost of probes in this thread, ns */
-	u64 place;                 /* see inside.h */
+	u64 place;                 /* see inside.h, and ROUNDS in verifier.h */
 	u64 stack_end;             /* first unreadable address above the stack, 0: none found */
 	u64 busy[MAX_SLOTS / 64];  /* slots with an open call: recursion */
 	struct cached_return returns[CACHED_RETURNS];

@@ -83,16 +83,6 @@ static inline __attribute__((always_inline)) bool is_watched(u32 tgid)
 	return processes.lookup(&tgid);
 }
 
-/* Let the verifier know nothing of a value any more, at the price of two instructions. What it knows of one it carries
- * through a stack walk: it would verify the walk once for each case. */
-#define FORGET(value, unknown)                                                                                         \
-	({                                                                                                             \
-		value ^= (unknown);                                                                                    \
-		barrier_var(value);                                                                                    \
-		value ^= (unknown);                                                                                    \
-		barrier_var(value);                                                                                    \
-	})
-
 /* When the followed call began in which the current thread blocks; 0: none, or this wait is not one of those drawn. */
 static inline __attribute__((always_inline)) u64 followed_wait(struct settings *s)
 {

@@ -1,4 +1,4 @@
-"""Programs that are loaded several at a time: the verifier takes up to half a second for one, on one CPU."""
+"""Programs that are loaded several at a time: the verifier takes up to a quarter of a second for one, on one CPU."""
 from concurrent.futures import ThreadPoolExecutor
 
 from .bpf_syscall import load_program

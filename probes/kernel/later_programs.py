@@ -1,4 +1,4 @@
-"""Programs that are loaded once they are needed: those that walk stacks take the verifier most of a second.
+"""Programs that are loaded once they are needed: those that walk stacks take the verifier half of a second.
 
 The first probes come sooner without them, above all on a busy host. A thread waits for the compiling child, so that the
 loop does not.

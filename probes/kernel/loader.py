@@ -26,6 +26,7 @@ _SOURCES = (
     "prelude.h",
     "histogram.h",
     "layout.h",
+    "verifier.h",
     "walk/unwind.h",
     "walk/scratch.h",
     "arch.h",
@@ -64,7 +65,7 @@ _SLOW = [f"-DHANDLER_LIMIT_NS={round(1024 * TIME_SCALE)}"] if TIME_SCALE > 1 els
 """On a machine that is said to be slow a handler may take longer before it counts as interrupted."""
 _MIB = 1 << 20
 PATHS, SAMPLING = "paths", "sampling"
-"""Groups of programs that may be loaded later: the verifier takes six times as long for them as for all others."""
+"""Groups of programs that may be loaded later: the verifier takes four times as long for them as for all others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +159,7 @@ def load(
     postponing: bool = False,
     variants: tuple[tuple[str, ...], ...] | None = None,
 ) -> Loaded:
-    """Compile and load the programs; without ``sampling`` not those that sample, which take the verifier a second.
+    """Compile and load the programs; without ``sampling`` not those that sample: the verifier takes long for them.
 
     With ``waiting`` calls are split into running, waiting and blocked where the kernel accounts for that. With
     ``postponing`` the groups ``Loaded.later`` are left for later, if all of them were loaded earlier in this boot:

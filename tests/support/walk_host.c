@@ -15,6 +15,7 @@ typedef uint32_t u32;
 typedef uint64_t u64;
 
 #include "layout.h"
+#include "verifier.h"
 #include "walk/unwind.h"
 #include "walk/scratch.h"
 

@@ -4,13 +4,13 @@
 /* Record a call of this slot that has ended: its duration minus the cost of other probes meanwhile. ``cost`` is the
  * thread's. */
 static inline __attribute__((always_inline)) void finish(struct open_call *o, struct counters *c, struct slot *s,
-							  struct thread *t, void *task, u64 now, u64 cost, bool by_path)
+							  struct thread *t, void *task, u64 now, u64 cost, u64 by_path)
 {
 	u64 duration = now - o->start, nested = cost - o->cost;
 	u32 slot = COOKIE_SLOT(o->cookie), key;
 	struct path_bucket pb = {};
 	struct away away = {};
-	u64 *cell, one = 1, nth;
+	u64 *cell, one = 1, nth, path;
 	bool given_up = count_ended(o, c, s);
 
 	if (s->generation != COOKIE_GENERATION(o->cookie)) {
@@ -28,13 +28,15 @@ static inline __attribute__((always_inline)) void finish(struct open_call *o, st
 		atomic_add(c->nested, 1);
 		atomic_add(c->nested_ns, nested);
 	}
+	path = o->path & -by_path; /* not by a branch, see verifier.h */
 	key = bucket_of(duration > nested ? duration - nested : 0);
-	note_off_cpu(o, c, task, duration, nested, key, by_path, &away);
+	FORGET(key, (u32)duration);
+	note_off_cpu(o, c, task, duration, nested, key, path, &away);
 	nth = keep_call_sample(t, slot, c->timed, duration > nested ? duration - nested : 0);
-	note_inside(o, c, s, t, duration, key, by_path, nth, &away);
+	note_inside(o, c, s, t, duration, key, path, nth, &away);
 	add_to_caller(t, o->cookie, duration > nested ? duration - nested : 0, &away);
 	if (by_path) {
-		pb.path = o->path;
+		pb.path = path;
 		pb.cookie = o->cookie;
 		pb.bucket = key;
 		cell = path_histogram.lookup(&pb);
@@ -59,5 +61,5 @@ static inline __attribute__((always_inline)) void finish_any(struct open_call *o
 	struct slot *s = slots.lookup(&slot);
 
 	if (o->cookie != ABANDONED && c && s)
-		finish(o, c, s, t, task, now, cost, o->cookie & COOKIE_PATH);
+		finish(o, c, s, t, task, now, cost, COOKIE_BY_PATH(o->cookie));
 }

@@ -64,7 +64,7 @@ static inline __attribute__((always_inline)) void begin_inside(struct open_call 
 /* The nth timed call of a window has ended: record what it holds. The look-up in the map costs more than all else here,
  * so of many calls in a window only some are recorded, at random. */
 static inline __attribute__((always_inline)) void note_inside(struct open_call *o, struct counters *c, struct slot *s,
-							      struct thread *t, u64 duration, u32 bucket, bool by_path,
+							      struct thread *t, u64 duration, u32 bucket, u64 path,
 							      u64 nth, struct away *away)
 {
 	struct inside_value *v, *zeros;
@@ -75,7 +75,7 @@ static inline __attribute__((always_inline)) void note_inside(struct open_call *
 		return;
 	if (nth >= ALL_INSIDE && random_of(t) & (ONE_INSIDE - 1))
 		return;
-	key.path = by_path ? o->path : 0;
+	key.path = path;
 	key.cookie = o->cookie;
 	key.bucket = bucket | (is_much(away->blocked, duration) ? BLOCKED_CALL : 0);
 	key.era = o->era == s->era ? s->era : 0;
@@ -120,6 +120,6 @@ static inline __attribute__((always_inline)) void note_inside(struct open_call *
 
 #else
 #define begin_inside(o, s)
-#define note_inside(o, c, s, t, duration, bucket, by_path, nth, away)
+#define note_inside(o, c, s, t, duration, bucket, path, nth, away)
 #define add_to_caller(t, cookie, ns, away)
 #endif

@@ -45,12 +45,13 @@ static inline __attribute__((always_inline)) void note_running(struct open_call 
 
 /* A call has ended: if it left its CPU, record for how long and why. */
 static inline __attribute__((always_inline)) void note_off_cpu(struct open_call *o, struct counters *c, void *task,
-							       u64 duration, u64 nested, u32 bucket, bool by_path,
+							       u64 duration, u64 nested, u32 bucket, u64 path,
 							       struct away *away)
 {
 	struct off_cpu_value *v, fresh = {};
 	struct off_cpu key = {};
 	u64 waiting, running, blocked;
+	u32 ran;
 
 	if (kernel_word(task, TASK_ARRIVALS) == o->arrivals)
 		return;
@@ -65,10 +66,12 @@ static inline __attribute__((always_inline)) void note_off_cpu(struct open_call 
 	blocked = duration - waiting - running;
 	away->waiting = waiting;
 	away->blocked = blocked;
-	key.path = by_path ? o->path : 0;
+	key.path = path;
 	key.cookie = o->cookie;
 	key.bucket = bucket;
-	key.running = bucket_of(running > nested ? running - nested : 0) | (is_much(blocked, duration) ? BLOCKED_CALL : 0);
+	ran = bucket_of(running > nested ? running - nested : 0);
+	FORGET(ran, (u32)duration);
+	key.running = ran | (is_much(blocked, duration) ? BLOCKED_CALL : 0);
 	v = off_cpu.lookup(&key);
 	if (v) {
 		atomic_add(v->calls, 1);
@@ -85,5 +88,5 @@ static inline __attribute__((always_inline)) void note_off_cpu(struct open_call 
 
 #else
 #define note_running(o, task)
-#define note_off_cpu(o, c, task, duration, nested, bucket, by_path, away)
+#define note_off_cpu(o, c, task, duration, nested, bucket, path, away)
 #endif

@@ -68,10 +68,12 @@ static inline __attribute__((always_inline)) void drop_abandoned(struct thread *
 {
 	struct open_call *o;
 	u64 at;
-	u32 i;
 
+	o = innermost(t, &at);
+	if (!o || o->sp >= sp) /* nearly always, and counting a round takes time */
+		return;
 #pragma clang loop unroll(disable)
-	for (i = 0; i < MAX_OPEN; i++) {
+	REPEAT(MAX_OPEN) {
 		o = innermost(t, &at);
 		if (!o || o->sp >= sp)
 			break;
@@ -92,13 +94,13 @@ static inline __attribute__((always_inline)) bool is_recursion(struct thread *t,
 {
 	struct open_call *o;
 	u64 at;
-	u32 i;
 
+	t->place = 0;
 #pragma clang loop unroll(disable)
-	for (i = 0; i < MAX_OPEN; i++) {
-		at = i;
+	ROUNDS(at, t->place, MAX_OPEN) {
 		if (at >= t->depth)
 			break;
+		t->place = at + 1;
 		o = &t->open[at];
 		if (o->cookie == cookie && !(by_site && o->sp == sp && o->ret != tail_ret))
 			return true;

@@ -21,6 +21,7 @@ static inline __attribute__((always_inline)) struct range *find_range(struct wal
 		at &= MAX_RANGES - 1;
 		if (l->ranges[at].start <= address)
 			w->range = at;
+		FORGET_MEMORY();
 	}
 	at = w->range;
 	barrier_var(at);
@@ -41,7 +42,7 @@ static inline __attribute__((always_inline)) bool is_replaced(struct walk *w, st
 /* Find the unwind row of a file offset. */
 static inline __attribute__((always_inline)) u32 find_row(struct walk *w, u32 index, u32 offset)
 {
-	u32 key = index + (offset >> PAGE_INDEX_BITS), i;
+	u32 key = index + (offset >> PAGE_INDEX_BITS);
 	u32 *entry = page_index.lookup(&key);
 	u64 *row;
 
@@ -54,7 +55,7 @@ static inline __attribute__((always_inline)) u32 find_row(struct walk *w, u32 in
 		return ROW_NONE;
 	w->high = *entry;
 #pragma clang loop unroll(disable)
-	for (i = 0; i < SEARCH_STEPS; i++) {
+	REPEAT(SEARCH_STEPS) {
 		if (w->low >= w->high)
 			break;
 		key = (w->low + w->high + 1) >> 1;

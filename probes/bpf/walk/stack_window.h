@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
 /* The stack of a thread, read through a copied window of it. */
 
-#define barrier_var(v) asm volatile("" : "+r"(v))
-
 static inline __attribute__((always_inline)) int read_stack(struct walk *w, u64 address, u64 *value)
 {
 	u64 index = (address - w->base) >> 3;

@@ -4,31 +4,12 @@
  * What the loop carries from frame to frame lives in map memory, not in registers: the verifier knows nothing
  * of its value there, so the states of all rounds are one and 64 rounds stay far below its limit. */
 
-/* For each frame: i is its number, ``count`` (in map memory) the frames before it. A kernel that counts rounds itself
- * (MAY_GOTO, from 6.9) need not be shown that they end, and takes half of the time to verify them. */
-#ifdef MAY_GOTO
-#define ROUNDS(i, count) for (; MAY_GO_ON && (i = (count)) < MAX_FRAMES;)
-#define MAY_GO_ON                                                                                                      \
-	({                                                                                                             \
-		__label__ on, out;                                                                                     \
-		bool go = true;                                                                                        \
-		asm volatile goto("1: .byte 0xe5; .byte 0; .long ((%l[out] - 1b - 8) / 8) & 0xffff; .short 0" ::::out); \
-		goto on;                                                                                               \
-	out:                                                                                                           \
-		go = false;                                                                                            \
-	on:                                                                                                            \
-		go;                                                                                                    \
-	})
-#else
-#define ROUNDS(i, count) for (i = 0; i < MAX_FRAMES; i++)
-#endif
-
 /* Step from one frame to its caller: 0 to go on, else how the walk ended. */
 static inline __attribute__((always_inline)) u32 step(struct walk *w, struct thread *t, struct layout *l)
 {
 	u64 look = w->exact ? w->ip : w->ip - 1;
 	struct range *r = find_range(w, l, look);
-	u64 cfa, ret = 0, saved = 0;
+	u64 cfa = 0, ret = 0, saved = 0; /* set, so that what the round before left in them is of no interest */
 	struct open_call *o;
 	u32 info;
 	u64 at;
@@ -149,7 +130,7 @@ static inline __attribute__((always_inline)) u64 claim(struct walk *w)
  * given back; its id, or 0 if none could be cell_owners. ``t`` may be left out. */
 static inline __attribute__((always_inline)) u64 take_path(struct walk *w, struct thread *t, u32 layout, u64 tid)
 {
-	u32 key = layout, outcome = 0, i;
+	u32 key = layout, outcome, i;
 	struct layout *l = layouts.lookup(&key);
 
 	if (!l) {
@@ -163,26 +144,30 @@ static inline __attribute__((always_inline)) u64 take_path(struct walk *w, struc
 	w->path.tgid = this_process();
 	w->path.layout = key;
 	w->path.count = 0;
+	w->path.outcome = 0;
 	if (!key)
-		outcome = WALK_NO_LAYOUT;
+		w->path.outcome = WALK_NO_LAYOUT;
 	else
 		copy_window(w, t);
 	if (w->entry) {
 		if (!w->ip && read_stack(w, w->sp, &w->ip))
-			outcome = WALK_FAULT;
+			w->path.outcome = WALK_FAULT;
 		w->sp += PUSHED;
 	}
 #pragma clang loop unroll(disable)
-	ROUNDS(i, w->path.count) {
-		if (outcome)
+	ROUNDS(i, w->path.count, MAX_FRAMES) {
+		if (w->path.outcome)
 			break;
 		w->path.address[i] = w->ip;
 		w->path.count = i + 1;
 		w->hash = mix(w->hash, w->ip);
 		if (w->sp - w->base > WINDOW - NEAR_END && w->length == WINDOW)
 			copy_window(w, t);
-		outcome = step(w, t, l);
+		w->path.outcome = step(w, t, l);
+		FORGET_MEMORY();
 	}
+	FORGET_MEMORY();
+	outcome = w->path.outcome;
 	if (!outcome)
 		outcome = WALK_DEEP;
 	if (outcome == WALK_JOINED)

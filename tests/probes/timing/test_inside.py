@@ -72,7 +72,8 @@ def test_callees_are_counted_in_the_very_calls(
         numbers = [each.calls.part(0, in_time).total for each in blocked]
         assert sum(numbers) == slow.calls.part(0, in_time).total > 0, "each call of flush() sleeps"
         assert all(each.blocked_ns.total > 900_000 * each.calls.total for each in blocked)
-        assert not any("parse" in names(each.blocked) for each in part.sets), "it never sleeps"
+        asleep = sum(each.calls.total for each in part.sets if "parse" in names(each.blocked))
+        assert asleep <= 0.01 * part.calls.total, "it never sleeps, but where a page fault lets it"
         assert flush.blocked_ns.total > 0.9 * 1_000_000 * slow.calls.total
         assert flush.blocked_ns.total + flush.waiting_ns.total <= flush.time_ns.total * 1.01 + 1e5
         assert sum(one.time_ns.total for one in slow.callees) < slow.calls.time_ns() * 1.04
