@@ -151,14 +151,14 @@ def test_hysteresis_finds_the_valleys_of_the_definition(level: list[int], needed
 
 
 def test_the_time_does_not_depend_on_the_number_of_calls() -> None:
-    """A hundred times the calls take no longer, by the medians of one run."""
+    """A hundred times the calls take no longer, by the fastest of many: the host halves its speed for a while."""
     rng = np.random.default_rng(7)
     few = Histogram.from_durations(mixture(rng, 10_000, 0.3, 6))
     many = Histogram.from_pairs(few.buckets, few.counts * 100)
     times: dict[int, list[float]] = {0: [], 1: []}
     for _ in range(60):
         for which, counts in enumerate((few, many)):
-            start = time.perf_counter()
+            start = time.thread_time()
             borders(counts, settings=S)
-            times[which].append(time.perf_counter() - start)
-    assert np.median(times[1]) < 2 * np.median(times[0])
+            times[which].append(time.thread_time() - start)
+    assert min(times[1]) < 2 * min(times[0])
