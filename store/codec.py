@@ -131,7 +131,7 @@ def unpacked(data: bytes, at: int) -> tuple[Histogram, int]:
 def unpacked_histograms(data: bytes, at: int, number: int) -> tuple[list[Histogram], int]:
     """Return so many histograms, the first of which begins at a byte, and where the last one ends.
 
-    They are checked and converted together: one by one that would take thirty times as long.
+    They are checked and converted together: one by one that takes three times as long.
     """
     sizes, of_buckets, of_counts = [], [], []
     try:
