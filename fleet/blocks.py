@@ -130,13 +130,3 @@ def block_from(histograms: list[Histogram], number: Places) -> Block:
         buckets=np.concatenate([np.empty(0, np.int64), *(each.buckets for each in histograms)]).astype(np.int64),
         counts=np.concatenate([np.empty(0, np.uint64), *(each.counts.astype(np.uint64) for each in histograms)]),
     )
-
-
-def added(keys: Places, counts: Numbers) -> tuple[Places, Numbers]:
-    """Return each key once, ascending, with the sum of its counts."""
-    if not len(keys):
-        return keys, counts
-    order = np.argsort(keys, kind="stable")
-    sorted_keys = keys[order]
-    first = np.flatnonzero(np.diff(sorted_keys, prepend=sorted_keys[0] - 1))
-    return sorted_keys[first], np.add.reduceat(counts[order], first)

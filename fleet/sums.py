@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from specmine.model.buckets import BUCKETS
-from specmine.model.histogram import Histogram
+from specmine.model.histogram import Histogram, added
 
-from .blocks import Block, added, block_bytes, block_of
+from .blocks import Block, block_bytes, block_of
 from .codec import LARGEST, deflated, path_block, path_bytes, portions
 from .varints import Places, decode_parts, encode_parts, signed, unsigned
 

@@ -97,12 +97,9 @@ class Histogram:
         of_bucket = np.repeat(of_part, [len(histogram.buckets) for histogram in parts])
         keys = of_bucket * BUCKETS + np.concatenate([histogram.buckets for histogram in parts])
         counts = np.concatenate([histogram.counts for histogram in parts]).astype(np.uint64)
-        order = np.argsort(keys, kind="stable")
-        keys = keys[order]
-        first = np.flatnonzero(np.diff(keys, prepend=-1))
-        ends = np.searchsorted(keys[first], BUCKETS * np.arange(1, len(every) + 1))
-        summed = np.add.reduceat(counts[order], first) if len(first) else counts
-        return Histogram.cut((keys[first] % BUCKETS).astype(np.uint16), summed, ends)
+        keys, summed = added(keys, counts)
+        ends = np.searchsorted(keys, BUCKETS * np.arange(1, len(every) + 1))
+        return Histogram.cut(keys % BUCKETS, summed, ends)
 
     @property
     def dense(self) -> NDArray[np.uint64]:
@@ -198,6 +195,16 @@ class Histogram:
         low, high = BUCKET_EDGES[bucket], BUCKET_EDGES[bucket + 1]
         found: list[float] = (low + inside * (high - low)).tolist()
         return found
+
+
+def added(keys: NDArray[np.int64], counts: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """Return each key once, ascending, with the sum of its counts; both of shape (keys,)."""
+    if not len(keys):
+        return keys, counts
+    order = np.argsort(keys, kind="stable")
+    sorted_keys = keys[order]
+    first = np.flatnonzero(np.diff(sorted_keys, prepend=sorted_keys[0] - 1))
+    return sorted_keys[first], np.add.reduceat(counts[order], first)
 
 
 def quantiles_of(histograms: Sequence[Histogram], levels: NDArray[np.float64]) -> NDArray[np.float64]:
