@@ -102,15 +102,15 @@ def climb(functions: Functions, before: Mapping[str, FunctionState], state: Cont
 def descend(functions: Functions, before: Mapping[str, FunctionState], state: ControllerState) -> None:
     """Make the callees of functions that nothing explains candidates: what their calls reach may explain them.
 
-    These are the direct callees that samples found, those that take most time first.
+    These are the direct callees that samples found, those that take most time first. They are looked for again when its
+    calls were explained with more windows: samples go on meanwhile.
     """
     if state.settings.watch:
         return
     asked = {
         key
         for key in changed(functions, before)
-        if functions[key].state is State.UNEXPLAINED
-        and (key not in before or before[key].state is not State.UNEXPLAINED)
+        if functions[key].state is State.UNEXPLAINED and _is_told_anew(functions[key], before.get(key))
     }
     if not asked:
         return
@@ -124,6 +124,13 @@ def descend(functions: Functions, before: Mapping[str, FunctionState], state: Co
             if not functions[callee].identity.descended:
                 identity = replace(functions[callee].identity, descended=functions[caller].function.name)
                 functions[callee] = replace(functions[callee], identity=identity)
+
+
+def _is_told_anew(function: FunctionState, before: FunctionState | None) -> bool:
+    """Tell whether it has just been found that nothing explains a function, for the first time or with more windows."""
+    if before is None or before.state is not State.UNEXPLAINED:
+        return True
+    return before.explanation.result is not function.explanation.result
 
 
 def bounded(functions: Functions) -> Functions:

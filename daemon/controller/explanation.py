@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 from specmine.daemon.config.settings import Settings
@@ -10,6 +12,7 @@ from specmine.mining.assertions.checks import Verification
 from specmine.mining.assertions.explanation import Explanation
 from specmine.mining.inside.call_kinds import known_callees
 from specmine.model.buckets import shifted_edges
+from specmine.model.call_path import CallPath
 from specmine.model.observation import Kind, Observation
 
 from . import reasons
@@ -27,6 +30,9 @@ Levels are not learned anew by that, and nothing is while a violation is suspect
 """
 MOST_FAILURES = 2
 """Jobs that may fail before a function is given up."""
+ONE_PATH_CALLS, MOST_INCOMPLETE = 400, 0.1
+"""Calls over one call path and no other from which more of them are not waited for: another path that one call in a
+hundred takes is missed in 2 of 100 functions. Of all calls so many may have incomplete paths."""
 
 
 def job_for(function: FunctionState, settings: Settings, program_modules: tuple[str, ...], now_ns: int) -> Job | None:
@@ -42,15 +48,17 @@ def job_for(function: FunctionState, settings: Settings, program_modules: tuple[
         # rare paths need calls: wait for more observations unless they come slowly
         patience = now_ns - function.phase.since_ns >= PATIENCE * settings.window_ns
         due = number >= mining.recent or (number >= mining.chain_observations and patience)
+        due = due or has_one_path(observations)
     elif is_relearned(function):
         due = bool(chain.borders)
         edges, start_ns = chain.edges, chain.start_ns or 0
         observations = tuple(observation for observation in observations if observation.start_ns >= start_ns)
-    elif function.state is State.UNEXPLAINED:
-        due = _tells_more(function)
     else:
         due = number >= 2 * max(function.explanation.observations, mining.recent // 2)
-        due = due and function.state is State.EXPLAINED
+        if function.state is State.UNEXPLAINED:
+            result = function.explanation.result
+            due = _tells_more(function) or (due and result is not None and result.why == "one-path")
+        due = due and function.state in (State.EXPLAINED, State.UNEXPLAINED)
     if not due or not observations:
         return None
     return Job(
@@ -60,6 +68,16 @@ def job_for(function: FunctionState, settings: Settings, program_modules: tuple[
         program_modules=program_modules,
         mining=mining,
     )
+
+
+def has_one_path(observations: Sequence[Observation]) -> bool:
+    """Tell whether enough calls came over one call path, and none over another: more of them explain nothing."""
+    calls: Counter[CallPath] = Counter()
+    for each in observations:
+        for one in each.paths:
+            calls[one.path] += one.histogram.total
+    complete = [number for path, number in calls.items() if path.complete]
+    return len(complete) == 1 and complete[0] >= max(ONE_PATH_CALLS, (1 - MOST_INCOMPLETE) * calls.total())
 
 
 def _tells_more(function: FunctionState) -> bool:
