@@ -57,6 +57,8 @@ def with_learning(
     timing = any(function.state is State.WAITING for function in learning)
     for_explaining = EXPLAINING_SHARE * left if timing else left
     for place, function in enumerate(learning):
+        if function.state in FINISHED and waiting:
+            break  # these come last: what others save for is not spent on more windows of what is known
         watch = None
         # in pauses it would begin with an on-phase, which nothing is left for
         beyond = cash <= 0 and function.probe.watch is None and least_cost(function, means) > left

@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass, replace
 
 from specmine.daemon.config.settings import MS, SECOND, Settings
+from specmine.mining.levels.estimate import LEAST_CALLS
 from specmine.model.batch import Prices, Watch
 from specmine.model.function import Function
 from specmine.model.observation import Kind
@@ -24,10 +25,12 @@ AT_ONCE = 8
 """So many functions can be learned in parallel, each with a window in the time that one may take at most."""
 LEAST_WINDOW = 1.05
 """A window holds at least this many times the calls without which it is not judged."""
-LOOK_SHARE = 0.1
-"""A first look is a whole window if that costs at most so much of what a second brings."""
+LOOK_SHARE = 0.25
+"""A first look brings all of a level, or a whole window, if that costs at most so much of what a second brings."""
 FIRST_NUMBERS = 100
-"""Timed calls from which quantiles are stated."""
+"""Timed calls from which quantiles are stated, ..."""
+FIRST_LEVEL = max(LEAST_CALLS.values())
+"""... and from which all of them are."""
 SPARE_CALLS = 1.1
 """An on-phase allows this many windows, since calls still open at its end are lost."""
 
@@ -186,11 +189,13 @@ def first_look(function: Function, call_ns: float, income: float, settings: Sett
     settings : Settings
     """
     whole = LEAST_WINDOW * settings.minimum_calls
-    calls = SPARE_CALLS * (whole if whole * call_ns <= LOOK_SHARE * income else min(whole, FIRST_NUMBERS))
+    wanted = (max(whole, FIRST_LEVEL), whole)
+    affordable = (calls for calls in wanted if calls * call_ns <= LOOK_SHARE * income)
+    calls = SPARE_CALLS * next(affordable, min(whole, FIRST_NUMBERS))
     watch = Watch(
         function=function.key,
         kind=Kind.TIME,
-        window_calls=settings.window_calls,
+        window_calls=max(settings.window_calls, math.ceil(calls)),
         window_ns=settings.window_ns,
         minimum_calls=min(settings.minimum_calls, FIRST_NUMBERS),
         limit_ns=settings.limit_ns,

@@ -9,7 +9,7 @@ import pytest
 from specmine.daemon.config.settings import SECOND, Settings
 from specmine.daemon.controller.allocation.function_request import predicted
 from specmine.daemon.controller.allocation.means import Means
-from specmine.daemon.controller.allocation.request import FIRST_NUMBERS, affordable_window, first_look
+from specmine.daemon.controller.allocation.request import FIRST_LEVEL, FIRST_NUMBERS, affordable_window, first_look
 from specmine.daemon.controller.call_counts import ProbeState
 from specmine.daemon.controller.function import FunctionState, Identity
 from specmine.daemon.controller.hotness import (
@@ -172,10 +172,12 @@ def test_what_waits_for_work_is_never_violated_and_what_waits_for_a_disk_may_be(
 
 
 def test_a_look_is_a_window_where_the_budget_allows_it() -> None:
-    """Else it ends with the first numbers; its price bounds what it may take."""
+    """With more it brings all of a level, else it ends with the first numbers; its price bounds what it may take."""
     function = Function(build_id="b", offset=1, name="f", module="m")
-    rich, cost_ns = first_look(function, 2000.0, 10.0 * MS, Settings())
+    level, _ = first_look(function, 2000.0, 10.0 * MS, Settings())
+    rich, cost_ns = first_look(function, 2000.0, 2.0 * MS, Settings())
     poor, less_ns = first_look(function, 2000.0, 1.0 * MS, Settings())
+    assert level.burst_hits >= 2 * FIRST_LEVEL and level.window_calls >= FIRST_LEVEL > rich.burst_hits / 2
     assert rich.burst_hits > 2 * Settings().minimum_calls > poor.burst_hits >= 2 * FIRST_NUMBERS
     assert cost_ns == pytest.approx(rich.burst_hits / 2 * 2000.0, rel=0.01)
     assert less_ns == pytest.approx(poor.burst_hits / 2 * 2000.0, rel=0.01)

@@ -134,3 +134,16 @@ def test_while_many_wait_only_candidates_that_would_come_first_are_looked_at() -
     assert not looked_at(few, 20, dear)
     assert not looked_at(minor, 40) and not looked_at(major, 40)
     assert looked_at(larger, 40) and looked_at(named, 40)
+
+
+def test_what_others_save_for_is_not_spent_on_more_windows_of_what_is_known() -> None:
+    """A finished function that is on, and would tell more, goes off while another one saves for a window."""
+    known = replace(learned(), probe=ProbeState(rate=20_000.0, watch=None))
+    means = replace(POOR, cash=5e5, running=())
+    (on,) = plan({known.key: known}, replace(means, cash=1e9), Settings()).watches.values()
+    known = replace(known, probe=replace(known.probe, watch=on))
+    saving = replace(unseen(1), phase=Phase(state=State.WAITING), probe=ProbeState(rate=5000.0))
+    assert known.key in plan({known.key: known}, means, Settings()).watches
+    made = plan({known.key: known, saving.key: saving}, means, Settings())
+    assert saving.key in made.waiting
+    assert not made.watches
