@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import sys
 import tempfile
 import time
@@ -109,7 +110,7 @@ def mined(name: str, pid: int, seconds: float, budget: float, *, shown: bool = F
     settings = replace(settings_of(Config()), overhead=budget, agent=0.0).for_duration(duration_ns)
     Path(DEFAULT_CACHE).mkdir(parents=True, exist_ok=True)
     source = BpfSource([Selection(pid=pid)], SourceSettings(cache=DEFAULT_CACHE))
-    began = time.monotonic()
+    began, children_s = time.monotonic(), _ended_children_s()
     first: dict[str, float] = {}
 
     def see(step: Step) -> None:
@@ -119,7 +120,14 @@ def mined(name: str, pid: int, seconds: float, budget: float, *, shown: bool = F
                 first[key] = now
 
     state = run(source, settings, SystemClock(), ProcessWorker(), listeners=[see], deadline_ns=duration_ns)
-    return learnt(name, budget, state, tuple(sorted(first.values())), began, shown=shown)
+    found = learnt(name, budget, state, tuple(sorted(first.values())), began, shown=shown)
+    return replace(found, agent_s=found.agent_s - children_s)
+
+
+def _ended_children_s() -> float:
+    """Return the CPU time of children that have ended, s: servers and loads of earlier runs, which are not ours."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def learnt(

@@ -189,13 +189,14 @@ def first_look(function: Function, call_ns: float, income: float, settings: Sett
     settings : Settings
     """
     whole = LEAST_WINDOW * settings.minimum_calls
-    wanted = (max(whole, FIRST_LEVEL), whole)
+    # for a fleet a host gives no more than its part: what it has given already it is not asked for
+    wanted = (whole,) if settings.shares else (max(whole, FIRST_LEVEL), whole)
     affordable = (calls for calls in wanted if calls * call_ns <= LOOK_SHARE * income)
     calls = SPARE_CALLS * next(affordable, min(whole, FIRST_NUMBERS))
     watch = Watch(
         function=function.key,
         kind=Kind.TIME,
-        window_calls=max(settings.window_calls, math.ceil(calls)),
+        window_calls=settings.window_calls,
         window_ns=settings.window_ns,
         minimum_calls=min(settings.minimum_calls, FIRST_NUMBERS),
         limit_ns=settings.limit_ns,
