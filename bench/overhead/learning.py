@@ -110,7 +110,7 @@ def mined(name: str, pid: int, seconds: float, budget: float, *, shown: bool = F
     settings = replace(settings_of(Config()), overhead=budget, agent=0.0).for_duration(duration_ns)
     Path(DEFAULT_CACHE).mkdir(parents=True, exist_ok=True)
     source = BpfSource([Selection(pid=pid)], SourceSettings(cache=DEFAULT_CACHE))
-    began, children_s = time.monotonic(), _ended_children_s()
+    began, before_s = time.monotonic(), _used_s()
     first: dict[str, float] = {}
 
     def see(step: Step) -> None:
@@ -121,13 +121,13 @@ def mined(name: str, pid: int, seconds: float, budget: float, *, shown: bool = F
 
     state = run(source, settings, SystemClock(), ProcessWorker(), listeners=[see], deadline_ns=duration_ns)
     found = learnt(name, budget, state, tuple(sorted(first.values())), began, shown=shown)
-    return replace(found, agent_s=found.agent_s - children_s)
+    return replace(found, agent_s=found.agent_s - before_s)
 
 
-def _ended_children_s() -> float:
-    """Return the CPU time of children that have ended, s: servers and loads of earlier runs, which are not ours."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+def _used_s() -> float:
+    """Return the CPU time of this process and of its children that have ended, s: of earlier runs and their servers."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def learnt(
