@@ -46,7 +46,7 @@ def plan(functions: Mapping[str, FunctionState], means: Means, settings: Setting
     settings = replace(settings, window_calls=window_calls, pace=pace * means.stretch**2)
     result = _first_looks(functions, total, means, settings)
     finished = [function for function in functions.values() if function.state in FINISHED]
-    settings = replace(settings, check_calls=check_calls(finished, means, settings))
+    settings = replace(settings, check_calls=min(settings.check_calls, check_calls(finished, means, settings)))
     checking = replace(settings, pace=pace * means.check_stretch)
     result = with_suspected(finished, result, means, settings)
     result = with_open(functions.values(), result, means, settings)

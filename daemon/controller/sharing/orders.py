@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from specmine.daemon.config.settings import SECOND, Settings
+from specmine.daemon.controller.allocation.checks import CHECK_CALLS
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.hotness import is_idle, own_share, total_of
 from specmine.daemon.controller.phase import FINISHED, State
@@ -35,7 +36,7 @@ LEAST_MEASURED, MEASURED_A_SECOND = 30.0, 2
 """... until it has these, and at most so many of them a second, ..."""
 CHECKED_EVERY_NS = 120 * SECOND
 """... and all others so often ..."""
-PANEL_EVERY_NS, PANEL_CALLS = 300 * SECOND, 200
+PANEL_EVERY_NS, PANEL_CALLS = 300 * SECOND, CHECK_CALLS
 """... or more often, if a panel is asked for more calls in so long than these: one window ..."""
 LEFT_FOR_NS = 1_800 * SECOND
 """... and what nothing is stated of for so long is learned here."""
@@ -105,7 +106,7 @@ def told(
 
 
 def shared(orders: Orders, settings: Settings, now_ns: int, *, pressure: float = 0.0) -> Settings:
-    """Return the settings while hosts share the work: windows of just enough calls to be judged, and checks as often.
+    """Return the settings while hosts share the work: windows of just enough calls to be judged, checks of fewer.
 
     Whose turn it is ``left_out`` says; here no check waits for longer, unless CPU time of our own must be saved.
     """
@@ -116,6 +117,7 @@ def shared(orders: Orders, settings: Settings, now_ns: int, *, pressure: float =
     return replace(
         settings,
         window_calls=min(settings.window_calls, enough),
+        check_calls=min(settings.check_calls, CHECK_CALLS),
         verify_every_ns=min(settings.verify_every_ns, every_ns),
     )
 
@@ -130,17 +132,22 @@ def fitted(
     """Return the watches with windows as sharing needs them.
 
     Those of what is suspected are as long as without it: windows a second apart share their wander, so sixteen of them
-    decide nothing, and then a suspicion is given up. Those of what is watched closely hold just enough calls.
+    decide nothing, and then a suspicion is given up. Those of what is watched closely hold just enough calls to be
+    looked at for a change: how often they come decides how soon one is found.
     """
     closely = watched_closely(functions, settings) if orders.in_force(settings, now_ns) else frozenset[str]()
-    enough = round(LEAST_WINDOW * settings.minimum_calls)
     found = dict(watches)
     for key, each in watches.items():
         if key in functions and functions[key].violations.urgency:
             found[key] = replace(each, window_calls=max(each.window_calls, settings.window_calls))
         elif key in closely and not functions[key].violations.standing:
-            window_ns = min(each.window_ns, CLOSELY_EVERY_NS)
-            found[key] = replace(each, window_calls=min(each.window_calls, enough), window_ns=window_ns)
+            calls = min(each.window_calls, CHECK_CALLS)
+            found[key] = replace(
+                each,
+                window_calls=calls,
+                minimum_calls=min(each.minimum_calls, calls),
+                window_ns=min(each.window_ns, CLOSELY_EVERY_NS),
+            )
     return found
 
 

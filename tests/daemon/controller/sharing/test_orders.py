@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from specmine.daemon.config.settings import Settings
+from specmine.daemon.controller.allocation.checks import CHECK_CALLS
 from specmine.daemon.controller.decide import decide
 from specmine.daemon.controller.events import Assigned, Event, Stated
 from specmine.daemon.controller.function import FunctionState
@@ -199,7 +200,7 @@ def test_what_is_suspected_has_whole_windows() -> None:
     watch = Watch(function=key, kind=Kind.TIME, window_calls=210)
     functions = {**state.functions, key: suspected}
     found = fitted(state.orders, {key: watch, other: replace(watch, function=other)}, functions, SHARED, state.now_ns)
-    assert (found[key].window_calls, found[other].window_calls) == (SHARED.window_calls, 210)
+    assert (found[key].window_calls, found[other].window_calls) == (SHARED.window_calls, CHECK_CALLS)
 
 
 def test_what_is_watched_closely_has_short_windows() -> None:
@@ -211,7 +212,7 @@ def test_what_is_watched_closely_has_short_windows() -> None:
     watch = Watch(function=most, kind=Kind.TIME, window_calls=1 << 20, window_ns=10 * SECOND)
     watches = {most: watch, other: replace(watch, function=other)}
     found = fitted(state.orders, watches, state.functions, settings, state.now_ns)
-    assert (found[most].window_calls, found[most].window_ns) == (210, CLOSELY_EVERY_NS)
+    assert (found[most].window_calls, found[most].window_ns) == (CHECK_CALLS, CLOSELY_EVERY_NS)
     assert found[other] == watches[other]
     alone = fitted(Orders(), watches, state.functions, settings, state.now_ns)
     assert alone == watches
