@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LINE_EVERY_S = 5.0
 FIRST_EVERY_S = 1.0
 """How often the first durations are looked for."""
-DRAW_EVERY_S = 0.5
+DRAW_EVERY_S = 1.0
 MOST_SHOWN = 8
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -56,7 +56,7 @@ class Progress:
         Parameters
         ----------
         document : callable
-            Returns the specification so far. Asked only when something is shown, twice a second at most.
+            Returns the specification so far. Asked only when something is shown, once a second at most.
         """
         now = self._now()
         if self._live is not None:
