@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -72,12 +71,16 @@ def job_for(function: FunctionState, settings: Settings, program_modules: tuple[
 
 def has_one_path(observations: Sequence[Observation]) -> bool:
     """Tell whether enough calls came over one call path, and none over another: more of them explain nothing."""
-    calls: Counter[CallPath] = Counter()
+    only: CallPath | None = None
+    complete, whole = 0, 0
     for each in observations:
         for one in each.paths:
-            calls[one.path] += one.histogram.total
-    complete = [number for path, number in calls.items() if path.complete]
-    return len(complete) == 1 and complete[0] >= max(ONE_PATH_CALLS, (1 - MOST_INCOMPLETE) * calls.total())
+            whole += one.histogram.total
+            if one.path.complete:
+                if only is not None and one.path != only:
+                    return False
+                only, complete = one.path, complete + one.histogram.total
+    return complete >= max(ONE_PATH_CALLS, (1 - MOST_INCOMPLETE) * whole)
 
 
 def _tells_more(function: FunctionState) -> bool:
