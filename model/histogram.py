@@ -156,6 +156,8 @@ class Histogram:
         -------
         ndarray of int64, shape (len(edges) + 1,)
         """
+        if not len(edges):
+            return np.array([self.total], dtype=np.int64)
         below = np.concatenate(([0], np.cumsum(self.counts, dtype=np.int64)))
         places = np.searchsorted(self.buckets, edges)
         return np.diff(below[[0, *places, -1]])

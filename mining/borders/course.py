@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +69,7 @@ def drift_of(levels: Locations, span_ns: int) -> Course | None:
     values = levels[np.isfinite(levels[:, 0]), 0]
     if len(values) < _LEAST:
         return None
-    blocks = [float(np.median(block)) for block in np.array_split(values, min(_BLOCKS, len(values)))]
+    blocks = [median(block.tolist()) for block in np.array_split(values, min(_BLOCKS, len(values)))]
     differences = np.diff(blocks)
     total = blocks[-1] - blocks[0]
     error = float(differences.std(ddof=1)) / math.sqrt(len(differences))

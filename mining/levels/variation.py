@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,8 +117,8 @@ def variation(
 
 def _centre(values: NDArray[np.float64]) -> float:
     """Return the mean of values that are winsorised about their median."""
-    middle = float(np.median(values))
-    spread = 1.4826 * float(np.median(np.abs(values - middle)))
+    middle = median(values.tolist())
+    spread = 1.4826 * median(np.abs(values - middle).tolist())
     if spread == 0.0:
         return float(values.mean())
     return float(np.clip(values, middle - WINSOR * spread, middle + WINSOR * spread).mean())

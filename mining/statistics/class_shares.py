@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import median
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,6 +33,8 @@ def homogeneity(first: ArrayLike, second: ArrayLike) -> tuple[float, int]:
 
     Classes empty in both rows are left out; an empty row gives (0, 0).
     """
+    if len(np.atleast_1d(first)) < 2:
+        return 0.0, 0
     # plain numbers are faster: there are two or three classes, and a chain needs some hundred tests
     pairs = [pair for pair in zip(_plain(first), _plain(second), strict=True) if pair[0] + pair[1] > 0]
     one, other = sum(a for a, _ in pairs), sum(b for _, b in pairs)
@@ -67,10 +70,10 @@ def dispersion(windows: Sequence[ArrayLike]) -> Dispersion:
     if len(ratios) < 2:
         return Dispersion()
     df = max(d for _, d in ratios)
-    median = float(np.median([r for r, _ in ratios]))
+    middle = median(r for r, _ in ratios)
     # the median of chi2/df is near (1 - 2/(9 df))**3 (Wilson and Hilferty); half of the differences count as freedom,
     # since neighbours share a window and a median holds 0.64 of the information
-    return Dispersion(factor=max(1.0, median / (1 - 2 / (9 * df)) ** 3), freedom=max(1.0, 0.5 * len(ratios) * df))
+    return Dispersion(factor=max(1.0, middle / (1 - 2 / (9 * df)) ** 3), freedom=max(1.0, 0.5 * len(ratios) * df))
 
 
 def agreement(first: ArrayLike, second: ArrayLike, noise: Dispersion) -> float:

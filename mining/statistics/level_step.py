@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,7 @@ def _newest_of(values: NDArray[np.float64], variances: NDArray[np.float64], begi
         cleaned = undisturbed(values[begin:end])
         if float(np.ptp(cleaned)) < LEAST_STEP:
             break
-        step = _likeliest(cleaned, float(np.median(variances[begin:end])) + _FLOOR)
+        step = _likeliest(cleaned, median(variances[begin:end].tolist()) + _FLOOR)
         if step is None:
             break
         begin += step.first
@@ -86,8 +87,8 @@ def undisturbed(values: NDArray[Any]) -> NDArray[np.float64]:
         return values
     # the first and the last value are compared with the two next to them
     before, after = np.concatenate((values[2:3], values[:-1])), np.concatenate((values[1:], values[-3:-2]))
-    middle = np.median(np.stack((before, values, after)), axis=0)
-    usual = float(np.median(np.abs(np.diff(values)))) * 1.4826 / np.sqrt(2)
+    middle = np.maximum(np.minimum(before, values), np.minimum(np.maximum(before, values), after))
+    usual = median(np.abs(np.diff(values)).tolist()) * 1.4826 / np.sqrt(2)
     return np.where(np.abs(values - middle) > _OUTLIER * usual, middle, values)
 
 
