@@ -19,7 +19,7 @@ from specmine.daemon.controller.events import Arrived, Assigned, Begun, Event, M
 from specmine.daemon.controller.phase import FINISHED
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.worker.jobs import run_job
-from specmine.mining.fleet.duties import NEED_CALLS, SPREAD, Assignment, FleetFunction, FleetHost, assignments
+from specmine.mining.fleet.duties import Assignment, FleetFunction, FleetHost, assignments, is_enough
 from specmine.mining.fleet.duty import Purpose
 from specmine.mining.fleet.pooled_statement import pooled_statement
 from specmine.mining.fleet.statement import InheritedStatement
@@ -140,10 +140,8 @@ class Centre:
         began = time.process_time()
         functions = [self._function(key) for key in self.keys]
         for each in functions:
-            part = -(-NEED_CALLS // max(1, min(SPREAD, len(each.hosts))))
-            given = sum(min(part, number) for number in each.calls.values())
             news = sum(each.calls.values())
-            if not each.stated and given >= 0.8 * NEED_CALLS and news > self.mined_with.get(each.key, 0):
+            if not each.stated and is_enough(each) and news > self.mined_with.get(each.key, 0):
                 self.mined_with[each.key] = news
                 self._mine(each, now_s)
         self.mining_s += time.process_time() - began

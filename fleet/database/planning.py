@@ -14,7 +14,15 @@ from typing import Any
 
 from specmine.daemon.sharing.document import MOST_DUTIES, MOST_LEFT
 from specmine.fleet.codec import deflated
-from specmine.mining.fleet.duties import NEED_CALLS, SPREAD, Assignment, FleetFunction, FleetHost, assignments
+from specmine.mining.fleet.duties import (
+    NEED_CALLS,
+    SPREAD,
+    Assignment,
+    FleetFunction,
+    FleetHost,
+    assignments,
+    is_enough,
+)
 from specmine.model.function import Function
 from specmine.model.json_codec import decode, encode
 
@@ -217,11 +225,7 @@ def _hosts(db: Connection) -> dict[int, FleetHost]:
 
 def _want_mined(db: Connection, functions: Sequence[FleetFunction], numbers: Mapping[str, int]) -> int:
     """Let functions be mined of which there is enough that is new; return how many."""
-    wanted = []
-    for each in functions:
-        part = -(-NEED_CALLS // max(1, min(SPREAD, len(each.hosts))))
-        if sum(min(part, number) for number in each.calls.values()) >= 0.8 * NEED_CALLS:
-            wanted.append(numbers[each.key])
+    wanted = [numbers[each.key] for each in functions if is_enough(each)]
     rows = db.execute(
         "INSERT INTO job(function_id, priority) SELECT w.id, coalesce((SELECT sum(s.timed) FROM sighting s"
         " WHERE s.function_id = w.id), 0) FROM unnest(%s::int[]) AS w(id) LEFT JOIN model m ON m.function_id = w.id"

@@ -19,7 +19,9 @@ from specmine.model.observation import Kind
 from .duty import Duty, Purpose
 
 NEED_CALLS = 2_000
-"""Timed calls of all hosts together from which a function is mined: eight windows; a host alone needs five."""
+"""Timed calls that all hosts together are asked for, to mine a function: eight windows; a host alone needs five."""
+TRIED_CALLS = NEED_CALLS // 2
+"""Calls from which it is tried: five windows. Where they do not suffice it is tried again with more."""
 SPREAD = 8
 """Hosts that these calls come from: none gives more than its part."""
 ASKED = 12
@@ -81,6 +83,12 @@ class FleetFunction:
     """Hosts on which a violation of it is open."""
     predecessor: str = ""
     """Key of the same function in the build that most hosts run, if this build is another."""
+
+
+def is_enough(function: FleetFunction) -> bool:
+    """Tell whether a function can be mined with what hosts sent; each counts for its part alone."""
+    part = -(-NEED_CALLS // max(1, min(SPREAD, len(function.hosts))))
+    return sum(min(part, number) for number in function.calls.values()) >= TRIED_CALLS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

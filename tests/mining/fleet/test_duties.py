@@ -16,11 +16,13 @@ from specmine.mining.fleet.duties import (
     PANEL,
     PANEL_CALLS,
     SPREAD,
+    TRIED_CALLS,
     Assignment,
     FleetFunction,
     FleetHost,
     assignments,
     drawn_panel,
+    is_enough,
 )
 from specmine.mining.fleet.duty import Purpose
 
@@ -74,6 +76,16 @@ def test_what_is_not_known_is_learned_on_a_few_hosts() -> None:
     assert _asked(found, Purpose.SCOUT) == set(_NAMES[-ASKED:])
     assert {duty.calls for each in found.values() for duty in each.duties} == {NEED_CALLS // SPREAD}
     assert sum("f" in each.left for each in found.values()) == len(_NAMES) - ASKED
+
+
+def test_what_can_be_mined_comes_from_several_hosts() -> None:
+    """Half of what is asked for is tried; a host that sends much counts for its part alone."""
+    part = NEED_CALLS // SPREAD
+    few = TRIED_CALLS // part
+    assert is_enough(_function(calls=dict.fromkeys(_NAMES[:few], part)))
+    assert is_enough(_function(calls=dict.fromkeys(_NAMES, -(-TRIED_CALLS // len(_NAMES)))))
+    assert not is_enough(_function(calls=dict.fromkeys(_NAMES[: few - 1], 100 * part)))
+    assert is_enough(_function(hosts=frozenset(_NAMES[:1]), calls={_NAMES[0]: TRIED_CALLS}))
 
 
 def test_a_panel_is_drawn_by_lot() -> None:
