@@ -17,11 +17,11 @@ from tests.support.planted import MIXED, Planted, Way
 from tests.support.simulated import SECOND, FakeClock, SimulatedSource
 
 
-def observed(*calls: tuple[str, int], complete: bool = True) -> Observation:
+def observed(*calls: tuple[str, int]) -> Observation:
     """Return an observation with so many calls over each path; those over `lost` are incomplete."""
     paths = tuple(
         PathHistogram(
-            path=CallPath((Frame(caller, "app"), Frame("f", "app")), complete=complete and caller != "lost"),
+            path=CallPath((Frame(caller, "app"), Frame("f", "app")), complete=caller != "lost"),
             histogram=Histogram.from_durations(np.full(number, 20_000.0)),
         )
         for caller, number in calls

@@ -213,6 +213,7 @@ def test_what_is_watched_closely_has_short_windows() -> None:
     watches = {most: watch, other: replace(watch, function=other)}
     found = fitted(state.orders, watches, state.functions, settings, state.now_ns)
     assert (found[most].window_calls, found[most].window_ns) == (CHECK_CALLS, CLOSELY_EVERY_NS)
+    assert found[most].minimum_calls == CHECK_CALLS < watch.minimum_calls
     assert found[other] == watches[other]
     alone = fitted(Orders(), watches, state.functions, settings, state.now_ns)
     assert alone == watches
