@@ -8,7 +8,7 @@ function is in three of them. Duties come from ``mining.fleet.duties``, statemen
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -83,6 +83,14 @@ class FleetMember:
         self.windows += batch.observations
         self.take(Arrived(batch=batch))
 
+    def sent(self) -> list[Observation]:
+        """Return what it observed since, a row for each function and kind."""
+        groups: dict[tuple[str, Kind], list[Observation]] = {}
+        for each in self.windows:
+            groups.setdefault((each.function, each.kind), []).append(each)
+        self.windows.clear()
+        return [pooled(group) if len(group) > 1 else group[0] for group in groups.values()]
+
     def reaches(self, second: int, every: int) -> bool:
         """Tell whether it reaches the fleet now: each *every* seconds, and a minute after it learned for the fleet."""
         return second == self.next_s or second % every == self.phase_s
@@ -115,14 +123,17 @@ class Centre:
     def contact(self, member: FleetMember, now_ns: int) -> bool:
         """Take what a host sends, and tell it what there is for it; return whether it learns for the fleet."""
         new = member.name not in self.heard
-        self.heard.add(member.name)
-        groups: dict[tuple[str, Kind], list[Observation]] = {}
-        for each in member.windows:
-            groups.setdefault((each.function, each.kind), []).append(each)
-        member.windows.clear()
-        for (function, _), group in groups.items():
-            row = pooled(group) if len(group) > 1 else group[0]
-            self.rows.setdefault(function, {}).setdefault(member.name, []).insert(0, row)
+        self.receive(member.name, member.sent())
+        return self.tell(member, now_ns, new=new)
+
+    def receive(self, name: str, rows: Sequence[Observation]) -> None:
+        """Take what a host sends."""
+        self.heard.add(name)
+        for row in rows:
+            self.rows.setdefault(row.function, {}).setdefault(name, []).insert(0, row)
+
+    def tell(self, member: FleetMember, now_ns: int, *, new: bool) -> bool:
+        """Tell a host what there is for it; return whether it learns for the fleet."""
         news = [
             (number, each) for number, each in enumerate(self.statements)
             if number not in member.stated and member.name in self.runs[each.function]
