@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -70,6 +71,11 @@ class Histogram:
         """
         whole = _histogram(buckets, counts)
         numbers, found, start = whole.counts, list[Histogram](), 0
+        if numbers.dtype == np.uint64:  # one large count must not make those of all others wide
+            return [
+                _histogram(buckets[first:end], counts[first:end]) if end > first else EMPTY
+                for first, end in pairwise([0, *ends.tolist()])
+            ]
         for end in ends.tolist():
             found.append(Histogram(whole.buckets[start:end], numbers[start:end]) if end > start else EMPTY)
             start = end

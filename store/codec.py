@@ -22,18 +22,13 @@ from specmine.model.histogram import Histogram
 from specmine.model.observation import PathHistogram
 from specmine.model.split import Split
 
-from .errors import StoreCorrupt
+from .histogram_reader import LENGTH, DamagedBytes, HistogramReader, Later, read_at_once
 
-LENGTH = struct.Struct("<I")
 LARGEST = 16 << 20
 """Bytes of the call paths, or of the callees, of one window, inflated."""
 _HISTOGRAM = LENGTH.size + 10 * BUCKETS
 _DURATIONS = 1 << 20
 _MOST_FRAMES = 4096
-
-
-class DamagedBytes(StoreCorrupt, ValueError):
-    """Stored bytes are not what they should be."""
 
 
 def encode_histogram(histogram: Histogram) -> bytes:
@@ -43,7 +38,13 @@ def encode_histogram(histogram: Histogram) -> bytes:
 
 def decode_histogram(blob: bytes) -> Histogram:
     """Return the histogram of ``encode_histogram``; DamagedBytes if they are none."""
-    return unpacked(inflated(blob, _HISTOGRAM), 0)[0]
+    return read_at_once(read_histogram, blob)
+
+
+def read_histogram(blob: bytes, reader: HistogramReader) -> Later[Histogram]:
+    """Read the bytes of ``decode_histogram`` with those of others."""
+    first, _ = reader.take(inflated(blob, _HISTOGRAM), 0, 1)
+    return lambda held: held[first]
 
 
 def encode_split(split: Split) -> bytes:
@@ -53,7 +54,13 @@ def encode_split(split: Split) -> bytes:
 
 def decode_split(blob: bytes) -> Split:
     """Return the split of ``encode_split``; DamagedBytes if they are none."""
-    return _split(unpacked_histograms(inflated(blob, 3 * _HISTOGRAM), 0, 3)[0])
+    return read_at_once(read_split, blob)
+
+
+def read_split(blob: bytes, reader: HistogramReader) -> Later[Split]:
+    """Read the bytes of ``decode_split`` with those of others."""
+    first, _ = reader.take(inflated(blob, 3 * _HISTOGRAM), 0, 3)
+    return lambda held: _split(held, first)
 
 
 def encode_paths(paths: Sequence[PathHistogram]) -> bytes:
@@ -73,6 +80,11 @@ def encode_paths(paths: Sequence[PathHistogram]) -> bytes:
 
 def decode_paths(blob: bytes) -> tuple[PathHistogram, ...]:
     """Return the histograms of ``encode_paths``; DamagedBytes if they are none."""
+    return read_at_once(read_paths, blob)
+
+
+def read_paths(blob: bytes, reader: HistogramReader) -> Later[tuple[PathHistogram, ...]]:
+    """Read the bytes of ``decode_paths`` with those of others."""
     data = inflated(blob, LARGEST)
     try:
         (length,) = LENGTH.unpack_from(data, 0)
@@ -83,18 +95,17 @@ def decode_paths(blob: bytes) -> tuple[PathHistogram, ...]:
         if any(len(row) > 1 + _MOST_FRAMES for row in rows):
             raise DamagedBytes(f"a stored call path has more than {_MOST_FRAMES} frames")
         paths = [CallPath(tuple(frames[at] for at in row[1:]), complete=bool(row[0])) for row in rows]
-        histograms, at = unpacked_histograms(data, at, len(rows))
-        parts, _ = unpacked_histograms(data, at, 3 * len(split))
-        splits = {row: _split(parts[3 * at : 3 * at + 3]) for at, row in enumerate(split)}
-        found = tuple(
-            PathHistogram(path=path, histogram=histogram, split=splits.pop(row, None))
-            for row, (path, histogram) in enumerate(zip(paths, histograms, strict=True))
-        )
+        whole, at = reader.take(data, at, len(rows))
+        parts, _ = reader.take(data, at, 3 * len(split))
+        first = {row: parts + 3 * place for place, row in enumerate(split)}
     except (struct.error, LookupError, TypeError, ValueError, RecursionError) as error:
         raise DamagedBytes(f"stored call paths are damaged: {error}") from error
-    if splits or len(set(paths)) < len(paths):
+    if not first.keys() <= set(range(len(paths))) or len(set(paths)) < len(paths):
         raise DamagedBytes("stored call paths are damaged: one is there twice, or has the split of none")
-    return found
+    return lambda held: tuple(
+        PathHistogram(path=path, histogram=held[whole + row], split=_split(held, first[row]) if row in first else None)
+        for row, path in enumerate(paths)
+    )
 
 
 def encode_durations(durations: Sequence[int]) -> bytes:
@@ -117,41 +128,9 @@ def _packed_split(split: Split) -> bytes:
     return b"".join(packed(each) for each in (split.waiting_ns, split.blocked_ns, split.on_cpu))
 
 
-def _split(parts: Sequence[Histogram]) -> Split:
-    waiting, blocked, on_cpu = parts
+def _split(held: Sequence[Histogram], first: int) -> Split:
+    waiting, blocked, on_cpu = held[first : first + 3]
     return Split(waiting_ns=waiting, blocked_ns=blocked, on_cpu=on_cpu)
-
-
-def unpacked(data: bytes, at: int) -> tuple[Histogram, int]:
-    """Return the histogram that begins at a byte, and where it ends."""
-    (histogram,), at = unpacked_histograms(data, at, 1)
-    return histogram, at
-
-
-def unpacked_histograms(data: bytes, at: int, number: int) -> tuple[list[Histogram], int]:
-    """Return so many histograms, the first of which begins at a byte, and where the last one ends.
-
-    They are checked and converted together: one by one that takes three times as long.
-    """
-    sizes, of_buckets, of_counts = [], [], []
-    try:
-        for _ in range(number):
-            (used,) = LENGTH.unpack_from(data, at)
-            first, at = at + LENGTH.size, at + LENGTH.size + 10 * used
-            sizes.append(used)
-            of_buckets.append(data[first : first + 2 * used])
-            of_counts.append(data[first + 2 * used : at])
-    except struct.error as error:
-        raise DamagedBytes(f"a stored histogram is damaged: {error}") from error
-    if at > len(data):
-        raise DamagedBytes("a stored histogram is damaged: it is cut short")
-    buckets, counts = np.frombuffer(b"".join(of_buckets), "<u2"), np.frombuffer(b"".join(of_counts), "<u8")
-    ends = np.cumsum(sizes, dtype=np.int64)
-    backwards = buckets[1:] <= buckets[:-1]
-    backwards[ends[(ends > 0) & (ends < len(buckets))] - 1] = False  # there the next histogram begins
-    if (buckets >= BUCKETS).any() or backwards.any() or not counts.all():
-        raise DamagedBytes("a stored histogram is damaged: its buckets or counts are none")
-    return Histogram.cut(buckets, counts, ends), at
 
 
 def inflated(blob: bytes, most: int) -> bytes:

@@ -59,7 +59,8 @@ def increment(db: sqlite3.Connection, mark: Mark, most: int) -> Increment:
         {"after": mark.observation if continued else 0, "most": most},
     ).fetchall()
     windows = tuple(
-        StoredWindow(number=row["id"], merges=row["merges"], observation=OBSERVATIONS.record_of(row)) for row in rows
+        StoredWindow(number=row["id"], merges=row["merges"], observation=observation)
+        for row, observation in zip(rows, OBSERVATIONS.records_of(rows), strict=True)
     )
     # windows of other functions may have ended earlier and be written later, so some come twice
     summaries = db.execute(
@@ -72,8 +73,8 @@ def increment(db: sqlite3.Connection, mark: Mark, most: int) -> Increment:
     ).fetchall()
     return Increment(
         windows=windows,
-        summaries=tuple(map(SUMMARIES.record_of, summaries)),
-        samples=tuple(map(CALL_SAMPLES.record_of, samples)),
+        summaries=tuple(SUMMARIES.records_of(summaries)),
+        samples=tuple(CALL_SAMPLES.records_of(samples)),
         continued=continued,
         mark=Mark(
             observation=windows[-1].number if windows else min(mark.observation, newest),

@@ -12,7 +12,8 @@ from specmine.model.call_path import Frame
 from specmine.model.histogram import EMPTY, Histogram
 from specmine.model.inside.parts import CalleeSet, CalleeTime, Inside
 
-from .codec import LARGEST, LENGTH, DamagedBytes, inflated, packed, unpacked
+from .codec import LARGEST, inflated, packed
+from .histogram_reader import LENGTH, DamagedBytes, HistogramReader, Later, read_at_once
 
 _MOST_FRAMES = 4096
 
@@ -63,17 +64,38 @@ def encode_inside(parts: Sequence[Inside]) -> bytes:
 
 def decode_inside(blob: bytes) -> tuple[Inside, ...]:
     """Return the parts of ``encode_inside``; DamagedBytes if they are none."""
+    return read_at_once(read_inside, blob)
+
+
+def read_inside(blob: bytes, reader: HistogramReader) -> Later[tuple[Inside, ...]]:
+    """Read the bytes of ``decode_inside`` with those of others."""
     data = inflated(blob, LARGEST)
     try:
         (length,) = LENGTH.unpack_from(data, 0)
         table = json.loads(data[LENGTH.size : LENGTH.size + length])
         frames = [Frame(str(name), str(module)) for name, module in table["frames"]]
-        held = [EMPTY, *_histograms(data, LENGTH.size + length)]
         if len(frames) > _MOST_FRAMES:
             raise DamagedBytes(f"a stored window has {len(frames)} callees")
-        return tuple(_part(part, frames, held) for part in table["parts"])
+        parts: list[Any] = list(table["parts"])
+        at, places = LENGTH.size + length, list[int]()
+        while at < len(data):
+            place, at = reader.take(data, at, 1)
+            places.append(place)
     except (struct.error, LookupError, TypeError, ValueError, RecursionError) as error:
-        raise DamagedBytes(f"what is stored of the inside of calls is damaged: {error}") from error
+        raise _damaged(error) from error
+
+    def made(held: Sequence[Histogram]) -> tuple[Inside, ...]:
+        own = [EMPTY, *(held[place] for place in places)]
+        try:
+            return tuple(_part(part, frames, own) for part in parts)
+        except (LookupError, TypeError, ValueError, RecursionError) as error:
+            raise _damaged(error) from error
+
+    return made
+
+
+def _damaged(error: Exception) -> DamagedBytes:
+    return DamagedBytes(f"what is stored of the inside of calls is damaged: {error}")
 
 
 def _frames(part: Inside) -> Iterator[Frame]:
@@ -82,12 +104,6 @@ def _frames(part: Inside) -> Iterator[Frame]:
     for each in part.sets:
         yield from (one.callee for one in each.callees)
         yield from each.blocked
-
-
-def _histograms(data: bytes, at: int) -> Iterator[Histogram]:
-    while at < len(data):
-        histogram, at = unpacked(data, at)
-        yield histogram
 
 
 def _part(part: Any, frames: list[Frame], held: list[Histogram]) -> Inside:

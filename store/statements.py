@@ -29,7 +29,7 @@ def read(db: Database, table: Table[T], *, newest: int | None = None, **equal: o
     equal : dict
         Only rows that have these values in these columns.
     """
-    return tuple(map(table.record_of, db.execute(selection(table, equal, newest=newest), equal | {"newest": newest})))
+    return tuple(table.records_of(db.execute(selection(table, equal, newest=newest), equal | {"newest": newest})))
 
 
 def insertion(table: Table[Any]) -> str:

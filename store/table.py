@@ -6,7 +6,10 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
+
+from .histogram_reader import HistogramReader, Later
 
 T = TypeVar("T")
 JsonObject = Mapping[str, Any]
@@ -63,10 +66,14 @@ class Form:
     """text, integer, real or bytes; each engine has its own name for it."""
     pack: Callable[[Any], Any] = lambda value: value
     unpack: Callable[[Any], Any] = lambda value: value
+    read: Callable[[Any, HistogramReader], Later[Any]] | None = None
+    """Instead of ``unpack``: reads a value that holds histograms together with those of other rows."""
 
 
 _HELD: Mapping[str, tuple[type, ...]] = {"text": (str,), "integer": (int,), "real": (float, int), "bytes": (bytes,)}
 """What a driver returns for a column of each type."""
+_AT_ONCE = 500
+"""Rows whose histograms are made together."""
 _LARGEST_BYTES = 4 << 20
 """Of a value that is read; those of one window's call paths, compressed, are far fewer."""
 TEXT = Form("text")
@@ -112,15 +119,21 @@ class Column:
             return self.computed(record, context)
         return self.form.pack(getattr(record, self.field or self.name))
 
-    def loaded(self, value: object) -> Any:
-        """Return the value of the field; ValueError if the file holds one of another type, which SQLite allows."""
+    def loaded(self, value: object, reader: HistogramReader) -> Any:
+        """Return the value of the field, ``Later`` if its form has ``read``.
+
+        Raises
+        ------
+        ValueError
+            If the file holds one of another type, which SQLite allows.
+        """
         if not isinstance(value, _HELD[self.form.type]) and not (value is None and self.null):
             raise ValueError(f"{self.name} is no {self.form.type}")
         if isinstance(value, float) and not math.isfinite(value):
             raise ValueError(f"{self.name} is {value}")
         if isinstance(value, bytes) and len(value) > _LARGEST_BYTES:
             raise ValueError(f"{self.name} has {len(value)} bytes")
-        return self.form.unpack(value)
+        return self.form.unpack(value) if self.form.read is None else self.form.read(value, reader)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -171,5 +184,19 @@ class Table(Generic[T]):
 
     def record_of(self, row: Row) -> T:
         """Return the record of a row; ValueError if it is damaged."""
-        read = [column for column in self.columns if column.computed is None]
-        return self.record(**{column.field or column.name: column.loaded(row[column.name]) for column in read})
+        (record,) = self.records_of([row])
+        return record
+
+    def records_of(self, rows: Iterable[Row]) -> Iterator[T]:
+        """Yield the records of rows; ValueError if one is damaged."""
+        read = [(column.field or column.name, column) for column in self.columns if column.computed is None]
+        later = [name for name, column in read if column.form.read is not None]
+        every = iter(rows)
+        while portion := list(islice(every, _AT_ONCE)):
+            reader = HistogramReader()
+            fields = [{name: column.loaded(row[column.name], reader) for name, column in read} for row in portion]
+            held = reader.histograms() if later else []
+            for values in fields:
+                for name in later:
+                    values[name] = values[name](held)
+                yield self.record(**values)

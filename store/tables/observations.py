@@ -4,29 +4,26 @@ from __future__ import annotations
 
 from specmine.model.batch import boot_of
 from specmine.model.observation import Kind, Observation
-from specmine.store.codec import (
-    decode_histogram,
-    decode_paths,
-    decode_split,
-    encode_histogram,
-    encode_paths,
-    encode_split,
-)
-from specmine.store.inside_codec import decode_inside, encode_inside
+from specmine.store.codec import encode_histogram, encode_paths, encode_split, read_histogram, read_paths, read_split
+from specmine.store.inside_codec import encode_inside, read_inside
 from specmine.store.table import INTEGER, REAL, Column, Form, Table, WriteContext
 
 KIND = Form("text", lambda kind: kind.value, Kind)
-HISTOGRAM = Form("bytes", encode_histogram, decode_histogram)
+HISTOGRAM = Form("bytes", encode_histogram, read=read_histogram)
 _PATHS = Form(
-    "bytes", lambda paths: encode_paths(paths) if paths else None, lambda data: decode_paths(data) if data else ()
+    "bytes",
+    lambda paths: encode_paths(paths) if paths else None,
+    read=lambda data, reader: read_paths(data, reader) if data else lambda _: (),
 )
 _SPLIT = Form(
     "bytes",
     lambda split: None if split is None else encode_split(split),
-    lambda data: None if data is None else decode_split(data),
+    read=lambda data, reader: read_split(data, reader) if data is not None else lambda _: None,
 )
 _INSIDE = Form(
-    "bytes", lambda parts: encode_inside(parts) if parts else None, lambda data: decode_inside(data) if data else ()
+    "bytes",
+    lambda parts: encode_inside(parts) if parts else None,
+    read=lambda data, reader: read_inside(data, reader) if data else lambda _: (),
 )
 
 

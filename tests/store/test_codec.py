@@ -16,8 +16,6 @@ from specmine.model.histogram import EMPTY, Histogram
 from specmine.model.observation import PathHistogram
 from specmine.model.split import Split
 from specmine.store.codec import (
-    LENGTH,
-    DamagedBytes,
     decode_histogram,
     decode_paths,
     decode_split,
@@ -25,7 +23,10 @@ from specmine.store.codec import (
     encode_paths,
     encode_split,
     packed,
+    read_histogram,
+    read_paths,
 )
+from specmine.store.histogram_reader import LENGTH, DamagedBytes, HistogramReader
 
 histograms = st.dictionaries(st.integers(0, BUCKETS - 1), st.integers(1, 1 << 40), max_size=5).map(
     lambda used: Histogram.from_pairs(list(used), list(used.values()))
@@ -59,6 +60,20 @@ def test_call_paths_are_read_as_they_were_written(told: tuple[PathHistogram, ...
     """Their frames, whether they are complete, their calls, and what these did of their time."""
     found = decode_paths(encode_paths(told))
     assert [(each.path, each.histogram, parts(each.split)) for each in found] == [
+        (each.path, each.histogram, parts(each.split)) for each in told
+    ]
+
+
+@given(st.lists(histograms, max_size=4), paths)
+def test_values_read_together_are_as_if_read_alone(some: list[Histogram], told: tuple[PathHistogram, ...]) -> None:
+    """In any order and number; the numbers of one do not widen those of another."""
+    reader = HistogramReader()
+    later = [read_histogram(encode_histogram(each), reader) for each in some]
+    of_paths = read_paths(encode_paths(told), reader)
+    held = reader.histograms()
+    assert [each(held) for each in later] == some
+    assert [each(held).counts.dtype for each in later] == [each.counts.dtype for each in some]
+    assert [(each.path, each.histogram, parts(each.split)) for each in of_paths(held)] == [
         (each.path, each.histogram, parts(each.split)) for each in told
     ]
 

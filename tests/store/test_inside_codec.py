@@ -16,7 +16,7 @@ from specmine.model.observation import Observation
 from specmine.model.pooling import pooled
 from specmine.model.split import unbroken
 from specmine.store import open_store
-from specmine.store.codec import DamagedBytes
+from specmine.store.histogram_reader import DamagedBytes
 from specmine.store.inside_codec import decode_inside, encode_inside
 from tests.support.insides import inside_of_calls
 from tests.support.stored import fill, observation
