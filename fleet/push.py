@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from specmine.model.batch import CallSamples, Lifetime
 from specmine.model.call_path import CallPath, Frame
 from specmine.model.function import Function
 from specmine.model.json_codec import encode
+from specmine.model.split import Split
 from specmine.store import (
     Build,
     Document,
@@ -30,10 +31,11 @@ from specmine.store import (
     LifetimeSummary,
     StoredViolation,
 )
-from specmine.store.codec import decode_histogram
+from specmine.store.codec import read_histogram
+from specmine.store.histogram_reader import HistogramReader
 from specmine.store.inside_codec import encode_inside
 
-from .codec import LARGEST, deflated, encode_histograms, encode_path_numbers, encode_paths, encode_split, inflated
+from .codec import LARGEST, bytes_of_paths, deflated, encode_path_numbers, histogram_bytes, parts_of
 from .folding import FoldedRow
 from .varints import encode_numbers
 
@@ -94,10 +96,13 @@ class _Writer:
         self.blobs.append(data)
         return len(data)
 
-    def put_numbers(self, data: bytes) -> int:
-        """Append bytes of the codec."""
-        self.inflated += len(inflated(data))
-        return self.put(data)
+    def put_rows(self, rows: Iterable[bytes | None]) -> list[int]:
+        """Append bytes of the codec, each compressed; return their lengths, 0 for none."""
+        lengths = []
+        for raw in rows:
+            self.inflated += len(raw or b"")
+            lengths.append(0 if raw is None else self.put(deflated(raw)))
+        return lengths
 
 
 def key_of(record: Any) -> tuple[str, str]:
@@ -137,16 +142,19 @@ def _packed(push: Push) -> tuple[bytes, int]:
         "functions": functions,
         "lifetimes": lifetimes,
         "paths": [len(frames), names, len(paths), table, of_rows],
-        "summaries": [_summary(each, writer, function, lifetime) for each in push.summaries],
+        "summaries": _summaries(push.summaries, writer, function, lifetime),
         "rows": {
             "function": [function[each.function] for each in seen],
             "lifetime": [lifetime[each.lifetime] for each in seen],
             "kind": [each.kind.value for each in seen],
             "windows": [each.windows for each in push.rows],
             **{name: [getattr(each, name) for each in seen] for name in (*WHOLE, *REAL)},
-            "counts": [writer.put_numbers(encode_histograms((each.histogram,))) for each in seen],
-            "split": [0 if each.split is None else writer.put_numbers(encode_split(each.split)) for each in seen],
-            "paths": [writer.put_numbers(encode_paths(each.paths)) if each.paths else 0 for each in seen],
+            "counts": writer.put_rows(histogram_bytes([(each.histogram,) for each in seen])),
+            "split": writer.put_rows(_split_bytes([each.split for each in seen])),
+            "paths": writer.put_rows(
+                raw if each.paths else None
+                for each, raw in zip(seen, bytes_of_paths([each.paths for each in seen]), strict=True)
+            ),
             "inside": [writer.put(encode_inside(each.inside)) if each.inside else 0 for each in seen],
         },
     }
@@ -200,11 +208,24 @@ def _halves(push: Push) -> tuple[Push, ...]:
     return (replace(whole, lost=1),)  # one record alone is too large: it is given up
 
 
-def _summary(
-    summary: LifetimeSummary, writer: _Writer, function: Mapping[str, int], lifetime: Mapping[str, int]
-) -> list[Any]:
-    both = (decode_histogram(summary.packed_early), decode_histogram(summary.packed_later))
+def _split_bytes(splits: Sequence[Split | None]) -> Iterator[bytes | None]:
+    raws = iter(histogram_bytes([parts_of(each) for each in splits if each is not None]))
+    return (None if each is None else next(raws) for each in splits)
+
+
+def _summaries(
+    summaries: Sequence[LifetimeSummary], writer: _Writer, function: Mapping[str, int], lifetime: Mapping[str, int]
+) -> list[list[Any]]:
+    reader = HistogramReader()
+    later = [
+        (read_histogram(each.packed_early, reader), read_histogram(each.packed_later, reader)) for each in summaries
+    ]
+    held = reader.histograms()
+    raws = histogram_bytes([(early(held), rest(held)) for early, rest in later])
     return [
-        function[summary.function], lifetime[summary.lifetime], summary.kind.value,
-        *(getattr(summary, name) for name in SUMMARY), summary.bias_ns, writer.put(encode_histograms(both)),
+        [
+            function[each.function], lifetime[each.lifetime], each.kind.value,
+            *(getattr(each, name) for name in SUMMARY), each.bias_ns, writer.put(deflated(raw)),
+        ]
+        for each, raw in zip(summaries, raws, strict=True)
     ]  # fmt: skip

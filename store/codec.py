@@ -89,23 +89,34 @@ def read_paths(blob: bytes, reader: HistogramReader) -> Later[tuple[PathHistogra
     try:
         (length,) = LENGTH.unpack_from(data, 0)
         at = LENGTH.size + length
-        table = json.loads(data[LENGTH.size : at])
-        frames = [Frame(name, module) for name, module in table["frames"]]
-        rows, split = table["paths"], table.get("splits", ())  # stores of schema 6 and older have no splits
-        if any(len(row) > 1 + _MOST_FRAMES for row in rows):
-            raise DamagedBytes(f"a stored call path has more than {_MOST_FRAMES} frames")
-        paths = [CallPath(tuple(frames[at] for at in row[1:]), complete=bool(row[0])) for row in rows]
-        whole, at = reader.take(data, at, len(rows))
+        paths, split = _named(data[LENGTH.size : at], reader)
+        whole, at = reader.take(data, at, len(paths))
         parts, _ = reader.take(data, at, 3 * len(split))
         first = {row: parts + 3 * place for place, row in enumerate(split)}
     except (struct.error, LookupError, TypeError, ValueError, RecursionError) as error:
         raise DamagedBytes(f"stored call paths are damaged: {error}") from error
-    if not first.keys() <= set(range(len(paths))) or len(set(paths)) < len(paths):
-        raise DamagedBytes("stored call paths are damaged: one is there twice, or has the split of none")
+    if not first.keys() <= set(range(len(paths))):
+        raise DamagedBytes("stored call paths are damaged: the split of none")
     return lambda held: tuple(
         PathHistogram(path=path, histogram=held[whole + row], split=_split(held, first[row]) if row in first else None)
         for row, path in enumerate(paths)
     )
+
+
+def _named(head: bytes, reader: HistogramReader) -> tuple[Sequence[CallPath], Sequence[int]]:
+    """Return the call paths that a head names, and which of them have a split; windows of a function share heads."""
+    found = reader.named.get(head)
+    if found is None:
+        table = json.loads(head)
+        frames = [Frame(name, module) for name, module in table["frames"]]
+        rows, split = table["paths"], table.get("splits", ())  # stores of schema 6 and older have no splits
+        if any(len(row) > 1 + _MOST_FRAMES for row in rows):
+            raise DamagedBytes(f"a stored call path has more than {_MOST_FRAMES} frames")
+        paths = tuple(CallPath(tuple(frames[at] for at in row[1:]), complete=bool(row[0])) for row in rows)
+        if len(set(paths)) < len(paths):
+            raise DamagedBytes("a stored call path is there twice")
+        found = reader.named[head] = paths, tuple(split)
+    return found
 
 
 def encode_durations(durations: Sequence[int]) -> bytes:

@@ -13,6 +13,7 @@ from typing import TypeVar
 import numpy as np
 
 from specmine.model.buckets import BUCKETS
+from specmine.model.call_path import CallPath
 from specmine.model.histogram import Histogram
 
 from .errors import StoreCorrupt
@@ -35,6 +36,8 @@ class HistogramReader:
         self._sizes: list[int] = []
         self._buckets: list[bytes] = []
         self._counts: list[bytes] = []
+        self.named: dict[bytes, tuple[tuple[CallPath, ...], tuple[int, ...]]] = {}
+        """Call paths by the bytes that name them: windows of a function often have the same."""
 
     def take(self, data: bytes, at: int, number: int) -> tuple[int, int]:
         """Note so many histograms, the first of which begins at a byte.
