@@ -125,7 +125,6 @@ class Activity:
     part: float = 1.0
     """Share of the processes with the function that its probes are in."""
 
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HotSample:
     """Where wall-clock time went, for one function, in the sampling since the last batch."""
@@ -290,6 +289,8 @@ class Watch:
     """Refill rate of the kernel's token bucket; 0: no limit."""
     burst_hits: int = 0
     """Size of the token bucket, and its content at the start of an on-phase."""
+    cost_ns: float = 0.0
+    """What a first look may cost: where its hits turn out to be single-stepped, fewer of them are allowed; 0: any."""
     program: str = ""
     """Only calls of this program's lifetimes; '': of any watched one."""
     inside_of: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from specmine.model.batch import Activity, Prices
 from specmine.probes.calibration.cold_cache import coldness_for, price_factor
 
-from .function.costs import costs_ns, handler_totals, hit_costs_ns, measure_handlers
+from .function.costs import burst_hits, costs_ns, handler_totals, hit_costs_ns, measure_handlers
 from .function.timed_function import TimedFunction
 
 REPORT_NS = 1_000_000_000
@@ -37,6 +37,10 @@ class ActivityMeter:
     def reprice(self, prices: Prices) -> None:
         """Charge by new prices."""
         self._prices = prices
+
+    def burst_hits(self, w: TimedFunction) -> int:
+        """Return how many hits a function may take at once."""
+        return burst_hits(w, self._prices)
 
     def write_costs(self, w: TimedFunction) -> None:
         """Give the kernel what a hit adds to the calls around it."""

@@ -71,7 +71,7 @@ class Attacher:
 
     def attach(self, w: TimedFunction, pids: list[int], now_ns: int, companions: Sequence[int] = ()) -> None:
         """Ask for the probes in these processes; ``companions``: links of others that end with the bucket."""
-        w.bucket.fill(w.watch.burst_hits)
+        w.bucket.fill(self._activity.burst_hits(w))
         # the counters stand still until the links are made: what they show now is where counting begins
         if not w.attachment.watched_ns:
             self._activity.start(w)
@@ -94,6 +94,7 @@ class Attacher:
     def learn(self, w: TimedFunction) -> None:
         """Probe the return sites learned since the last call."""
         self._links.learn(w)
+        w.bucket.resize(self._activity.burst_hits(w))
 
     def note_stepped(self, w: TimedFunction) -> None:
         """Report single steps: the budget must know their price."""

@@ -111,7 +111,7 @@ class Registry:
             w.schedule.attach_by(now_ns + watch.period_ns)
         elif not w.attachment.on_ns and watch.hits_per_second > before.hits_per_second:
             w.schedule.attach_by(now_ns + int(watch.burst_hits / watch.hits_per_second * 1e9))
-        w.bucket.fill(watch.burst_hits)
+        w.bucket.fill(self.activity.burst_hits(w))
         w.slot.set_timed_share(watch.timed_share if w.sampled else 1.0)
 
     def _begin(self, watch: Watch, now_ns: int) -> None:

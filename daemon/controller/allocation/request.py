@@ -202,5 +202,6 @@ def first_look(function: Function, call_ns: float, income: float, settings: Sett
         limit_ns=settings.limit_ns,
         hits_per_second=1.0,
         burst_hits=int(PROBE_KINDS[Kind.TIME].hits * calls),
+        cost_ns=calls * call_ns,
     )
-    return watch, calls * call_ns
+    return watch, watch.cost_ns

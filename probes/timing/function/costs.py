@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from specmine.model.batch import Prices
+from specmine.model.probe_kind import PROBE_KINDS
 from specmine.probes.calibration.cold_cache import STEP_ERROR, bias_factor, nested_factor, price_factor
 
 from .handler_times import Totals
 from .slot import Hits
 from .timed_function import TimedFunction
+
+LEAST_HITS = 300
+"""Hits of a first look at least: they bring the 100 calls from which quantiles are stated, and some in vain."""
 
 
 def hit_costs_ns(w: TimedFunction, prices: Prices) -> tuple[int, int, int]:
@@ -55,6 +59,20 @@ def costs_ns(w: TimedFunction, hits: Hits, prices: Prices) -> dict[str, float]:
         "untimed": untimed * one_ns if w.by_site else (untimed + passing) * one_ns,
         "passing": passed_ns if w.by_site else 0.0,
     }
+
+
+def burst_hits(w: TimedFunction, prices: Prices) -> int:
+    """Return how many hits the function may take at once: in a first look so many as its cost allows.
+
+    Who asks for a look does not know where the calls return to, and often not where the entry's probe is.
+    """
+    if not w.watch.cost_ns:
+        return w.watch.burst_hits
+    sites = w.returns.probed if w.by_site else ()
+    stepped = sum(site in w.returns.stepped for site in sites) / max(1, len(sites))
+    call_ns = timed_call_ns(w, prices) + stepped * prices.stepped_ns
+    affordable = PROBE_KINDS[w.watch.kind].hits * w.watch.cost_ns / max(call_ns, 1.0)
+    return min(w.watch.burst_hits, max(round(affordable), LEAST_HITS))
 
 
 def bias_ns(w: TimedFunction, prices: Prices) -> tuple[float, float]:

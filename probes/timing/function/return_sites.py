@@ -19,6 +19,9 @@ PASSED_BY, PASSED_BY_LEAST = 6, 500
 """Traps for each call, and in all, at which a function's return sites are too busy; a timed call makes two."""
 PASSED_BY_TIMES = 3
 """How often in a row that must be found: while links come and go return sites trap and the entry does not."""
+UNCALLED_TIMES = 3
+"""So often for one of these where no call was counted: the entry may not have been probed yet, and where return sites
+are passed very often the bucket is empty by then."""
 
 Caller = tuple[Module, int]
 """A return address: module and file offset."""
@@ -48,6 +51,8 @@ class ReturnSites:
     calls: int = 0
     passed_by: int = 0
     """How often in a row they were too many for the calls."""
+    uncalled: int = 0
+    """How often since then there were many, and no call at all."""
 
     @property
     def probed(self) -> list[Caller]:
@@ -122,7 +127,10 @@ class ReturnSites:
         self.checked = hits, calls
         busy = self.hits > PASSED_BY * self.calls + PASSED_BY_LEAST
         if busy or PASSED_BY * self.calls >= PASSED_BY_LEAST:
-            self.passed_by = self.passed_by + 1 if busy else 0
+            if busy and not self.calls:
+                self.uncalled += 1
+            else:
+                self.passed_by, self.uncalled = (self.passed_by + 1, self.uncalled) if busy else (0, 0)
             self.hits = self.calls = 0
 
     def verdict(self, calls: int, unlearnt: int, age_ns: int) -> Reason | None:
@@ -150,7 +158,7 @@ class ReturnSites:
                 "it is called through pointers or from other files only, and how its process leaves frames is not known"
             )
             return Reason(code="unfollowed", text=text)
-        if self.passed_by >= PASSED_BY_TIMES:
+        if self.passed_by + self.uncalled // UNCALLED_TIMES >= PASSED_BY_TIMES:
             text = "other calls end at the places that it returns to, so often that probes there cost too much"
             return Reason(code="busy-return-site", text=text)
         return None

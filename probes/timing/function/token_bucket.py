@@ -12,13 +12,24 @@ class TokenBucket:
         """Begin with nothing filled in."""
         self._slot = slot
         self._refilled_ns = 0
+        self._burst_hits = 0
         self.was_empty = False
         """The bucket ran empty since the last ``take_alarm``."""
 
     def fill(self, burst_hits: int) -> None:
         """Allow this many hits from now on; 0: any number."""
         self._slot.set_limit(self._slot.count("hits") + burst_hits if burst_hits else NO_LIMIT)
-        self._refilled_ns = 0
+        self._refilled_ns, self._burst_hits = 0, burst_hits
+
+    def resize(self, burst_hits: int) -> None:
+        """Allow as much of another burst as is left of the present one."""
+        if not self._burst_hits or burst_hits == self._burst_hits:
+            return
+        hits = self._slot.count("hits")
+        left = self._slot.limit - hits
+        if left > 0:
+            self._slot.set_limit(hits + left * burst_hits // self._burst_hits)
+            self._burst_hits = burst_hits
 
     def refill(self, hits_per_second: float, burst_hits: int, now_ns: int) -> None:
         """Add what the time since the last refill allows; the bucket never holds more than a burst."""

@@ -7,17 +7,25 @@ from typing import cast
 
 import pytest
 
-from specmine.model.batch import Prices
+from specmine.model.batch import Prices, Watch
 from specmine.model.observation import Kind
 from specmine.model.probe_kind import PROBE_KINDS
-from specmine.probes.timing.function.costs import costs_ns
+from specmine.probes.timing.function.costs import LEAST_HITS, burst_hits, costs_ns
+from specmine.probes.timing.function.return_sites import Caller, ReturnSites
 from specmine.probes.timing.function.slot import Hits
 from specmine.probes.timing.function.timed_function import TimedFunction
 
 PRICES = Prices(count_ns=700.0, time_ns=1300.0, path_ns=2300.0, stepped_ns=9000.0, sample_ns=5000.0, bias_ns=400.0)
 
 
-def timed(kind: Kind = Kind.TIME, *, by_site: bool = True, stepped: bool = False) -> TimedFunction:
+def timed(
+    kind: Kind = Kind.TIME,
+    *,
+    by_site: bool = True,
+    stepped: bool = False,
+    cost_ns: float = 0.0,
+    returns: ReturnSites | None = None,
+) -> TimedFunction:
     """Return what the costs read of a timed function, in warm caches."""
     return cast(
         "TimedFunction",
@@ -27,6 +35,8 @@ def timed(kind: Kind = Kind.TIME, *, by_site: bool = True, stepped: bool = False
             sampled=False,
             stepped=stepped,
             by_site=by_site,
+            watch=Watch(function="f", kind=kind, burst_hits=2000, cost_ns=cost_ns),
+            returns=returns or ReturnSites(),
         ),
     )
 
@@ -67,3 +77,24 @@ def test_counters_read_apart_give_no_negative_cost() -> None:
     costs = costs_ns(timed(), Hits(hits=3, calls=1, timed=2), PRICES)
     assert min(costs.values()) == 0.0
     assert sum(costs.values()) == pytest.approx(2 * PRICES.time_ns)
+
+
+def test_a_first_look_takes_no_more_hits_than_its_cost_allows() -> None:
+    """Its planner took them for ordinary ones; an on-phase without a cost takes all hits that it was given."""
+    planned = 1000 * PRICES.time_ns
+    assert burst_hits(timed(cost_ns=planned), PRICES) == 2000
+    assert burst_hits(timed(stepped=True), PRICES) == 2000
+    allowed = burst_hits(timed(stepped=True, cost_ns=planned), PRICES)
+    assert allowed == pytest.approx(2000 * 1300 / (1300 + 9000), abs=1)
+    assert burst_hits(timed(stepped=True, cost_ns=planned / 10), PRICES) == LEAST_HITS
+
+
+def test_return_sites_that_are_single_stepped_count_by_their_share() -> None:
+    """One of two sites steps, so half of the returns do; where return addresses are replaced none does."""
+    returns = ReturnSites()
+    for offset, stepped in ((16, True), (32, False)):
+        returns.learn(cast("Caller", (None, offset)), offset, stepped=stepped)
+    planned = 1000 * PRICES.time_ns
+    allowed = burst_hits(timed(cost_ns=planned, returns=returns), PRICES)
+    assert allowed == pytest.approx(2000 * 1300 / (1300 + 4500), abs=1)
+    assert burst_hits(timed(cost_ns=planned, returns=returns, by_site=False), PRICES) == 2000

@@ -10,7 +10,7 @@ from specmine.model.function import Reason
 from specmine.model.observation import Kind
 from specmine.probes.safety import gate
 from specmine.probes.symbols.module import Module
-from specmine.probes.timing.function.return_sites import PASSED_BY_LEAST, PASSED_BY_TIMES, ReturnSites
+from specmine.probes.timing.function.return_sites import PASSED_BY_LEAST, PASSED_BY_TIMES, UNCALLED_TIMES, ReturnSites
 from specmine.probes.timing.function.slot import Hits, Slot
 from tests.support.binary_samples import compiled
 from tests.support.source_driver import driven, running
@@ -66,6 +66,24 @@ def test_traps_without_calls_are_a_verdict_after_three_checks() -> None:
         hits += 100
         r.check(hits, hits // 100)
     assert PASSED_BY_TIMES * PASSED_BY_LEAST < hits < 1.5 * PASSED_BY_TIMES * PASSED_BY_LEAST
+
+
+def test_traps_while_nothing_is_counted_are_a_verdict_later() -> None:
+    """The return sites may have been probed before the entry; a single time with calls shows that."""
+    r, hits = ReturnSites(), 0
+
+    def busy() -> bool:
+        reason = r.verdict(10, 0, 0)
+        return reason is not None and reason.code == "busy-return-site"
+
+    for _ in range(PASSED_BY_TIMES * UNCALLED_TIMES - 1):
+        hits += 2 * PASSED_BY_LEAST
+        r.check(hits, 0)
+        assert not busy()
+    r.check(hits + 2000, 1000)
+    for number in range(1, PASSED_BY_TIMES * UNCALLED_TIMES + 1):
+        r.check(hits + 2000 + number * 2 * PASSED_BY_LEAST, 1000)
+        assert busy() == (number == PASSED_BY_TIMES * UNCALLED_TIMES)
 
 
 def test_two_traps_a_call_are_no_verdict() -> None:
