@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -23,8 +24,11 @@ from specmine.model.split import Split
 from .blocks import Block, block_at, block_bytes, block_from, block_numbers, block_of
 from .varints import Numbers, Places, decode_parts, encode_numbers, encode_parts, signed, spans, unsigned
 
+T = TypeVar("T")
 LARGEST = 8 << 20
 """Bytes of a push or row, inflated."""
+WRITTEN_AT_ONCE = 1 << 14
+"""Used buckets of rows that are written together."""
 AT_ONCE = 1 << 17
 """Inflated bytes of rows that are read together: more would not be faster, and takes memory."""
 _PLAIN, _PACKED = b"\0", b"\1"
@@ -49,9 +53,23 @@ def encode_histograms(histograms: Sequence[Histogram]) -> bytes:
     return deflated(raw)
 
 
-def histogram_bytes(rows: Sequence[Sequence[Histogram]]) -> list[bytes]:
-    """Return the bytes of the histograms of each row, not compressed: of many rows much faster than one by one."""
-    return block_bytes(_block(rows))
+def histogram_bytes(rows: Iterable[Sequence[Histogram]]) -> Iterator[bytes]:
+    """Yield the bytes of the histograms of each row, not compressed: of many rows much faster than one by one."""
+    for some in _written_together(rows, lambda row: row):
+        yield from block_bytes(_block(some))
+
+
+def _written_together(rows: Iterable[T], histograms: Callable[[T], Sequence[Histogram]]) -> Iterator[list[T]]:
+    """Yield rows, some at a time: all at once would take much memory."""
+    some, used = list[T](), 0
+    for row in rows:
+        some.append(row)
+        used += sum(len(each.buckets) for each in histograms(row))
+        if used > WRITTEN_AT_ONCE:
+            yield some
+            some, used = [], 0
+    if some:
+        yield some
 
 
 def _block(rows: Sequence[Sequence[Histogram]]) -> Block:
@@ -123,8 +141,13 @@ def encode_paths(paths: Sequence[PathHistogram]) -> bytes:
     return deflated(raw)
 
 
-def bytes_of_paths(rows: Sequence[Sequence[PathHistogram]]) -> list[bytes]:
-    """Return the bytes of the call paths of each row, not compressed."""
+def bytes_of_paths(rows: Iterable[Sequence[PathHistogram]]) -> Iterator[bytes]:
+    """Yield the bytes of the call paths of each row, not compressed."""
+    for some in _written_together(rows, lambda row: [each.histogram for each in row]):
+        yield from _bytes_of_paths(some)
+
+
+def _bytes_of_paths(rows: Sequence[Sequence[PathHistogram]]) -> list[bytes]:
     split = [[at for at, each in enumerate(row) if each.split is not None] for row in rows]
     of_splits = [[one for each in row if each.split is not None for one in parts_of(each.split)] for row in rows]
     parts = zip(

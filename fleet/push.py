@@ -209,7 +209,7 @@ def _halves(push: Push) -> tuple[Push, ...]:
 
 
 def _split_bytes(splits: Sequence[Split | None]) -> Iterator[bytes | None]:
-    raws = iter(histogram_bytes([parts_of(each) for each in splits if each is not None]))
+    raws = histogram_bytes(parts_of(each) for each in splits if each is not None)
     return (None if each is None else next(raws) for each in splits)
 
 

@@ -36,6 +36,8 @@ class HistogramReader:
         self._sizes: list[int] = []
         self._buckets: list[bytes] = []
         self._counts: list[bytes] = []
+        self.size = 0
+        """Bytes noted so far."""
         self.named: dict[bytes, tuple[tuple[CallPath, ...], tuple[int, ...]]] = {}
         """Call paths by the bytes that name them: windows of a function often have the same."""
 
@@ -54,7 +56,7 @@ class HistogramReader:
         DamagedBytes
             If they are cut short.
         """
-        first = len(self._sizes)
+        first, began = len(self._sizes), at
         try:
             for _ in range(number):
                 (used,) = LENGTH.unpack_from(data, at)
@@ -66,6 +68,7 @@ class HistogramReader:
             raise DamagedBytes(f"a stored histogram is damaged: {error}") from error
         if at > len(data):
             raise DamagedBytes("a stored histogram is damaged: it is cut short")
+        self.size += at - began
         return first, at
 
     def histograms(self) -> list[Histogram]:

@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
 
 from .histogram_reader import HistogramReader, Later
@@ -72,8 +71,8 @@ class Form:
 
 _HELD: Mapping[str, tuple[type, ...]] = {"text": (str,), "integer": (int,), "real": (float, int), "bytes": (bytes,)}
 """What a driver returns for a column of each type."""
-_AT_ONCE = 500
-"""Rows whose histograms are made together."""
+_AT_ONCE, _AT_ONCE_BYTES = 500, 2 << 20
+"""Rows whose histograms are made together, and bytes of these: more would not be faster, and takes memory."""
 _LARGEST_BYTES = 4 << 20
 """Of a value that is read; those of one window's call paths, compressed, are far fewer."""
 TEXT = Form("text")
@@ -190,13 +189,16 @@ class Table(Generic[T]):
     def records_of(self, rows: Iterable[Row]) -> Iterator[T]:
         """Yield the records of rows; ValueError if one is damaged."""
         read = [(column.field or column.name, column) for column in self.columns if column.computed is None]
-        later = [name for name, column in read if column.form.read is not None]
-        every = iter(rows)
-        while portion := list(islice(every, _AT_ONCE)):
-            reader = HistogramReader()
-            fields = [{name: column.loaded(row[column.name], reader) for name, column in read} for row in portion]
-            held = reader.histograms() if later else []
-            for values in fields:
-                for name in later:
-                    values[name] = values[name](held)
-                yield self.record(**values)
+        reader, fields = HistogramReader(), list[dict[str, Any]]()
+        for row in rows:
+            fields.append({name: column.loaded(row[column.name], reader) for name, column in read})
+            if len(fields) == _AT_ONCE or reader.size > _AT_ONCE_BYTES:
+                yield from self._made(fields, reader)
+                reader, fields = HistogramReader(), []
+        yield from self._made(fields, reader)
+
+    def _made(self, fields: Iterable[dict[str, Any]], reader: HistogramReader) -> Iterator[T]:
+        later = [column.field or column.name for column in self.columns if column.form.read is not None]
+        held = reader.histograms() if later else []
+        for values in fields:
+            yield self.record(**values | {name: values[name](held) for name in later})
