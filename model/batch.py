@@ -261,6 +261,8 @@ class Batch:
     utc_offset_ns: int | None = None
     """What to add to the clock of the kernel's events to get UTC, if that has changed: the clock was set, or the host
     was suspended."""
+    host_busy_ns: int = 0
+    """Time since the boot in which CPUs of the host were busy, with whatever, summed over them; 0: not known."""
     breakpoints: int = -1
     """Breakpoints seen in the programs' code while the kill switch is on; -1: not all was looked at, or it is off."""
 

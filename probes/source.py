@@ -42,6 +42,7 @@ from specmine.probes.kernel.structs import (
 from specmine.probes.kernel.tracepoints import Tracepoints
 from specmine.probes.process.bystanders import Bystanders
 from specmine.probes.process.code_sizes import CodeSizes
+from specmine.probes.process.host_cpu import HostCpu
 from specmine.probes.process.selection import Selection, check_choice
 from specmine.probes.process.self_cpu import SelfCpu
 from specmine.probes.process.tracker import ProcessTracker
@@ -104,7 +105,7 @@ class BpfSource:
         waits = [check_choice(selection) for selection in self._selections]
         self._loaded: Loaded | None = None
         self._look_ns = 0
-        self._self_cpu = SelfCpu()
+        self._self_cpu, self._host_cpu = SelfCpu(), HostCpu()
         self._utc_offset = UtcOffset()
         self._started = ExitStack()
         """Ends what was started, the newest first."""
@@ -384,6 +385,7 @@ class BpfSource:
             restarts={"holder": self._presence.restarts, "reader": self._reader.restarts},
             notes=self._take_notes(),
             utc_offset_ns=utc_offset_ns,
+            host_busy_ns=self._host_cpu.busy_ns,
         )
 
     def _take_notes(self) -> tuple[str, ...]:

@@ -33,6 +33,11 @@ class BudgetAccount:
     """CPU time of the programs, ns per second."""
     usual_cpu_rate: float = 0.0
     """The same over the last quarter of an hour, or since the start."""
+    host_rate: float = 0.0
+    """CPU time of all processes of the host, ns per second, ..."""
+    usual_host_rate: float = 0.0
+    """... and over the last quarter of an hour, as far as it is known."""
+    host_busy_ns: int = 0
     spent: Spent = field(default_factory=Spent)
     began_ns: int = 0
     now_ns: int = 0
@@ -45,10 +50,11 @@ def with_batch(account: BudgetAccount, batch: Batch, settings: Settings) -> Budg
     took = max(0.0, batch.spent.overhead_ns - account.spent.overhead_ns)
     # CPU time comes in lumps: the floor is compared with its mean over seconds, else each gap would earn extra
     age = batch.now_ns - account.began_ns
-    fade = min(1.0, passed / max(1, min(SMOOTHED_NS, age)))
-    cpu_rate = account.cpu_rate + fade * ((cpu * SECOND / passed if passed else 0.0) - account.cpu_rate)
-    slowly = min(1.0, passed / max(1, min(USUAL_NS, age)))
-    usual_cpu_rate = account.usual_cpu_rate + slowly * (cpu_rate - account.usual_cpu_rate)
+    cpu_rate, usual_cpu_rate = _followed(account.cpu_rate, account.usual_cpu_rate, cpu, passed, age)
+    host_rate, usual_host_rate = account.host_rate, account.usual_host_rate
+    if account.host_busy_ns and batch.host_busy_ns:
+        busy = max(0, batch.host_busy_ns - account.host_busy_ns)
+        host_rate, usual_host_rate = _followed(host_rate, usual_host_rate, busy, passed, age)
     rate = max(settings.overhead * cpu_rate, float(settings.floor_ns))
     earned = rate * passed / SECOND
     balance = min(account.balance_ns + earned - took, rate * MEMORY_NS / SECOND)
@@ -58,10 +64,20 @@ def with_batch(account: BudgetAccount, batch: Batch, settings: Settings) -> Budg
         earned_ns=account.earned_ns + earned,
         cpu_rate=cpu_rate,
         usual_cpu_rate=usual_cpu_rate,
+        host_rate=host_rate,
+        usual_host_rate=usual_host_rate,
+        host_busy_ns=batch.host_busy_ns,
         spent=batch.spent,
         began_ns=account.began_ns,
         now_ns=batch.now_ns,
     )
+
+
+def _followed(rate: float, usual: float, used_ns: int, passed_ns: int, age_ns: int) -> tuple[float, float]:
+    """Return a rate of CPU time over the last seconds, and over the last quarter of an hour, after some more of it."""
+    fade = min(1.0, passed_ns / max(1, min(SMOOTHED_NS, age_ns)))
+    rate += fade * ((used_ns * SECOND / passed_ns if passed_ns else 0.0) - rate)
+    return rate, usual + min(1.0, passed_ns / max(1, min(USUAL_NS, age_ns))) * (rate - usual)
 
 
 def spendable(account: BudgetAccount) -> float:

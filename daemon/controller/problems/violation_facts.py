@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from specmine.daemon.config.settings import SECOND
+from specmine.daemon.controller.allocation.account import BudgetAccount
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.controller.violations.asserted import TRUE
@@ -27,6 +28,9 @@ NEAR_NS = 300 * SECOND
 """What started so long before a change may have to do with it."""
 BUSY, BUSIER = 0.6, 1.5
 """Programs that take so much of all CPUs, and so many times what they usually take, wait for themselves."""
+FULL, GREW, LEAST_GROWN = 0.75, 0.7, 0.1
+"""So do those that brought so much of what the host's CPUs took more, once these are so full, and took so much of them
+more themselves."""
 AFTER_NS = 30 * SECOND
 """The moment of a change may be told too early by so much."""
 
@@ -108,15 +112,31 @@ def facts_of(
         waits=wait_growth(usual, now, followed_since(violation, function)),
         inside=callee_growth(_before(function), _since(function)),
         limit=f"a CPU limit of {100 * quota / period:.0f} % of a CPU" if quota and period else "",
-        busy=_busy(state),
+        busy=busy_cpus(state.account, int(state.started.host.get("cpus", "0")) if state.started else 0),
     )
 
 
-def _busy(state: ControllerState) -> str:
-    """Return how many CPUs the watched programs keep busy, if these are most of the host's and more than usual."""
-    now, usual = state.account.cpu_rate / SECOND, state.account.usual_cpu_rate / SECOND
-    cpus = int(state.started.host.get("cpus", "0")) if state.started else 0
-    if not cpus or now < BUSY * cpus or now < BUSIER * usual:
+def busy_cpus(account: BudgetAccount, cpus: int) -> str:
+    """Return how many CPUs the watched programs keep busy, if it is they who fill the CPUs, and more than usual.
+
+    Parameters
+    ----------
+    account : BudgetAccount
+        Knows the CPU time of the programs and of the host, now and usually.
+    cpus : int
+        CPUs of the host; 0: not known.
+
+    Returns
+    -------
+    str
+        In words; '' if others fill them, or nobody does.
+    """
+    now, usual = account.cpu_rate / SECOND, account.usual_cpu_rate / SECOND
+    if not cpus or now < BUSIER * usual:
+        return ""
+    host, host_grew = account.host_rate / SECOND, (account.host_rate - account.usual_host_rate) / SECOND
+    filled = host >= FULL * cpus and now - usual >= max(LEAST_GROWN * cpus, GREW * host_grew)
+    if now < BUSY * cpus and not filled:
         return ""
     return f"the watched programs keep {now:.1f} of {cpus} CPUs busy, usually {usual:.1f}"
 

@@ -182,3 +182,15 @@ def test_what_programs_usually_take_follows_slowly() -> None:
             assert account.usual_cpu_rate == pytest.approx(0.4 * SECOND, rel=0.01)
     assert account.cpu_rate == pytest.approx(1.6 * SECOND, rel=0.01)
     assert account.usual_cpu_rate == pytest.approx(0.44 * SECOND, rel=0.05)
+
+
+def test_what_the_host_takes_is_followed_once_it_is_known() -> None:
+    """The first look says since when CPUs were busy, and not how busy they are; without one nothing is known."""
+    account = with_batch(BudgetAccount(), Batch(now_ns=SECOND), Settings())
+    assert account.host_rate == account.usual_host_rate == 0.0
+    busy_ns = 10**15
+    for second in range(2, 62):
+        busy_ns += round((0.5 if second < 52 else 2.0) * SECOND)
+        account = with_batch(account, Batch(now_ns=second * SECOND, host_busy_ns=busy_ns), Settings())
+    assert account.host_rate == pytest.approx(2.0 * SECOND, rel=0.03)
+    assert 0.5 * SECOND < account.usual_host_rate < 0.9 * SECOND
