@@ -385,7 +385,7 @@ class BpfSource:
             restarts={"holder": self._presence.restarts, "reader": self._reader.restarts},
             notes=self._take_notes(),
             utc_offset_ns=utc_offset_ns,
-            host_busy_ns=self._host_cpu.busy_ns,
+            host_busy_ns=self._host_cpu.busy_ns(now_ns),
         )
 
     def _take_notes(self) -> tuple[str, ...]:
