@@ -125,6 +125,7 @@ class Activity:
     part: float = 1.0
     """Share of the processes with the function that its probes are in."""
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HotSample:
     """Where wall-clock time went, for one function, in the sampling since the last batch."""
