@@ -59,9 +59,9 @@ def main() -> int:
     given = parser.parse_args()
     began = time.process_time()
     fleet, centre = made_fleet(given.hosts, given.functions, slowest=given.slowest, every=given.every, shares=True)
-    shared = _simulated(fleet, centre, given, shares=True)
+    shared = simulated(fleet, centre, given, shares=True)
     lonely, nobody = made_fleet(given.alone, given.functions, slowest=given.slowest, every=given.every, shares=False)
-    alone = _simulated(lonely, nobody, given, shares=False)
+    alone = simulated(lonely, nobody, given, shares=False)
     took = time.process_time() - began + sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
     table(["seconds", "known to the fleet", "known to a lone host, mean", "stated by a host of the fleet, mean"],
           [[str(second), f"{known} of {given.functions}", f"{alone.finished[second]:.0f}",
@@ -87,7 +87,8 @@ def _costs(shared: Outcome, alone: Outcome) -> list[tuple[tuple[int, int], float
     return [(each, rate(shared, *each), rate(alone, *each)) for each in pairs]
 
 
-def _simulated(members: list[FleetMember], centre: Centre, given: argparse.Namespace, *, shares: bool) -> Outcome:
+def simulated(members: list[FleetMember], centre: Centre, given: argparse.Namespace, *, shares: bool) -> Outcome:
+    """Let hosts run, and return what became of them; *given*: seconds, every, lost, processes."""
     came, stated = Outcome(), 0
     told: dict[str, Assignment] | None = {} if shares else None
     with divided(members, centre, given.processes) as pipes:
