@@ -91,7 +91,9 @@ class TimedProgram:
             mapped=lambda: [1], way=lambda kind, layouts: (False, None), changed=lambda *each: None, pids=lambda: [1]
         )
         choice = SimpleNamespace(pids=lambda w, begun, beside: [0], is_shared=lambda w: False)
-        activity = SimpleNamespace(start=lambda w: None, write_costs=lambda w: None)
+        activity = SimpleNamespace(
+            start=lambda w: None, write_costs=lambda w: None, burst_hits=lambda w: w.watch.burst_hits
+        )
         sizes = SimpleNamespace(all_as_read=lambda pids: True)
         around: Any = (gate, choice, links, self.windows, activity, None, sizes)
         attacher = Attacher(*around)

@@ -35,7 +35,7 @@ def timed(
             sampled=False,
             stepped=stepped,
             by_site=by_site,
-            watch=Watch(function="f", kind=kind, burst_hits=2000, cost_ns=cost_ns),
+            watch=Watch(function="f", kind=kind, burst_hits=4000, cost_ns=cost_ns),
             returns=returns or ReturnSites(),
         ),
     )
@@ -81,11 +81,11 @@ def test_counters_read_apart_give_no_negative_cost() -> None:
 
 def test_a_first_look_takes_no_more_hits_than_its_cost_allows() -> None:
     """Its planner took them for ordinary ones; an on-phase without a cost takes all hits that it was given."""
-    planned = 1000 * PRICES.time_ns
-    assert burst_hits(timed(cost_ns=planned), PRICES) == 2000
-    assert burst_hits(timed(stepped=True), PRICES) == 2000
+    planned = 2000 * PRICES.time_ns
+    assert burst_hits(timed(cost_ns=planned), PRICES) == 4000
+    assert burst_hits(timed(stepped=True), PRICES) == 4000
     allowed = burst_hits(timed(stepped=True, cost_ns=planned), PRICES)
-    assert allowed == pytest.approx(2000 * 1300 / (1300 + 9000), abs=1)
+    assert allowed == pytest.approx(4000 * 1300 / (1300 + 9000), abs=1)
     assert burst_hits(timed(stepped=True, cost_ns=planned / 10), PRICES) == LEAST_HITS
 
 
@@ -94,7 +94,7 @@ def test_return_sites_that_are_single_stepped_count_by_their_share() -> None:
     returns = ReturnSites()
     for offset, stepped in ((16, True), (32, False)):
         returns.learn(cast("Caller", (None, offset)), offset, stepped=stepped)
-    planned = 1000 * PRICES.time_ns
+    planned = 2000 * PRICES.time_ns
     allowed = burst_hits(timed(cost_ns=planned, returns=returns), PRICES)
-    assert allowed == pytest.approx(2000 * 1300 / (1300 + 4500), abs=1)
-    assert burst_hits(timed(cost_ns=planned, returns=returns, by_site=False), PRICES) == 2000
+    assert allowed == pytest.approx(4000 * 1300 / (1300 + 4500), abs=1)
+    assert burst_hits(timed(cost_ns=planned, returns=returns, by_site=False), PRICES) == 4000
