@@ -26,6 +26,9 @@ SPREAD = 8
 """Hosts that these calls come from: none gives more than its part."""
 ASKED = 12
 """Hosts that are asked for them: those that are done first count. Scouts state no level, so that does no harm."""
+UNTIMED_SHARE = 0.8
+"""Functions that nobody timed yet are asked of more hosts where so much of all places allows it: hosts on which one is
+called once a minute tell no rate, so twelve of them would not find out that many are needed."""
 WITHIN_S = 60.0
 """Scouts are so many that they are done in this time, where so many hosts run the function."""
 LEAST_CALLS = 20
@@ -232,12 +235,14 @@ def _scouts(functions: Sequence[FleetFunction], hosts: Mapping[str, FleetHost]) 
     wanted = [(each, *_candidates(each, hosts)) for each in functions]
     wanted = [each for each in wanted if each[1]]
     soonest = sorted(wanted, key=lambda each: (_seconds(*each), -each[0].share, each[0].key))
+    room = sum(each.places for each in hosts.values())
+    fair = int(UNTIMED_SHARE * room / max(1, len(wanted)))
     done: set[str] = set()
     for order, spared in ((soonest, reserved), (list(reversed(soonest)), dict.fromkeys(hosts, 0))):
         for function, able, part in order:
             if function.key in done:
                 continue
-            number = min(_asked(function), len(able))
+            number = min(_asked(function, fair), len(able))
             free = [name for name in able if len(given[name]) < hosts[name].places - spared[name]]
             if len(free) < min(SPREAD, len(able)):
                 continue
@@ -248,13 +253,15 @@ def _scouts(functions: Sequence[FleetFunction], hosts: Mapping[str, FleetHost]) 
     return given
 
 
-def _asked(function: FleetFunction) -> int:
+def _asked(function: FleetFunction, fair: int) -> int:
     """Return how many hosts are to scout: more for what is called rarely, since a few would be at it for hours.
+
+    ``fair`` is the number for functions that nobody timed yet, if it is more than usual.
 
     The median of what hosts say of their rates decides, so one that boasts moves nothing.
     """
     if len(function.rates) < SPREAD:
-        return ASKED
+        return max(ASKED, fair)
     typical = statistics.median(function.rates.values())
     return max(ASKED, math.ceil(min(1e6, 1.5 * NEED_CALLS / max(typical * WITHIN_S, 1e-9))))
 

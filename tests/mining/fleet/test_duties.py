@@ -12,11 +12,13 @@ from scipy.stats import binomtest
 from specmine.mining.fleet.duties import (
     ASKED,
     CHANGED_TIMES,
+    LEAST_CALLS,
     NEED_CALLS,
     PANEL,
     PANEL_CALLS,
     SPREAD,
     TRIED_CALLS,
+    UNTIMED_SHARE,
     Assignment,
     FleetFunction,
     FleetHost,
@@ -63,9 +65,12 @@ def test_nobody_is_asked_for_more_than_it_may(functions: list[FleetFunction], pl
         assert sum(duty.purpose is Purpose.SCOUT for duty in each.duties) <= places
         assert all(name in runs[duty.function] for duty in each.duties)
         assert not {duty.function for duty in each.duties} & set(each.left)
+    unknown = sum(not one.known and not one.stated and bool(one.hosts) for one in functions)
     for one in functions:
         scouts = _asked(found, Purpose.SCOUT, one.key)
-        assert len(one.rates) >= SPREAD or len(scouts) <= ASKED
+        assert len(one.rates) >= SPREAD or len(scouts) <= max(
+            ASKED, UNTIMED_SHARE * places * len(hosts) / max(1, unknown)
+        )
         assert one.known or not _asked(found, Purpose.PANEL, one.key)
 
 
@@ -175,6 +180,18 @@ def test_what_is_called_rarely_is_learned_by_many() -> None:
         scouts = [duty for each in found.values() for duty in each.duties]
         assert len(scouts) == number
         assert sum(duty.calls for duty in scouts) >= NEED_CALLS
+
+
+def test_what_nobody_timed_is_asked_of_as_many_hosts_as_have_places() -> None:
+    """Few functions are asked of most hosts, for few calls each; each of many functions of twelve hosts."""
+    places = sum(each.places for each in _HOSTS)
+    for number in (60, 240, 600):
+        found = assignments(_HOSTS, [_function(str(each)) for each in range(number)], week=1)
+        asked = [len(_asked(found, Purpose.SCOUT, str(each))) for each in range(number)]
+        wanted = max(ASKED, int(UNTIMED_SHARE * places / number))
+        assert max(asked) == wanted and asked.count(wanted) >= 0.7 * min(number, places // wanted)
+        calls = {duty.calls for each in found.values() for duty in each.duties}
+        assert max(calls) <= max(LEAST_CALLS, 2 * NEED_CALLS / wanted)
 
 
 def test_what_two_hosts_found_changed_each_looks_at() -> None:
