@@ -20,13 +20,15 @@ from scipy import stats
 
 from specmine.model.batch import Batch, Prices
 from specmine.model.violation import Direction, Violation
-from tests.support.changing import Change, ChangingSource, Life, called, lived, slower
+from tests.support.changing import Change, ChangingSource, Life, called, lived, paused, slower
 from tests.support.planted import Planted, Way
 from tests.support.simulated import SECOND, FakeClock
 
 SPREAD, CORRELATION = 0.08, 0.8
 CHANGE_S, END_S, QUIET_S = 240.0, 420.0, 1_200.0
 NAME = "f0"
+PAUSES = ((0.02, 300.0), (0.05, 20.0))
+"""Share of the calls that are paused, as by a CPU limit, and how many times as long they take; at p99, the factor."""
 TIGHT_S = 700.0
 DEAR = Prices(count_ns=2000.0, time_ns=4500.0, path_ns=7000.0, stepped_ns=9000.0, sample_ns=5000.0, bias_ns=400.0)
 MANY = (
@@ -142,10 +144,12 @@ def main() -> None:
     if options.tight or options.scarce:
         tight(draws, scarce=options.scarce)
         return
-    print("| factor | opened | delay: median, longest | factor told within 20 % | moment within 20 s | others opened |")
+    print("| change | opened | delay: median, longest | factor told within 20 % | moment within 20 s | others opened |")
     print("| --- | --- | --- | --- | --- | --- |")
-    for factor in (1.5, 2.0, 3.0, 10.0):
-        lives = [life(seed, END_S, [(CHANGE_S, NAME, slower(factor))]) for seed in range(draws)]
+    cases = [(f"{factor:g}x", factor, slower(factor)) for factor in (1.5, 2.0, 3.0, 10.0)]
+    cases += [(f"{share:.0%} of calls {factor:g}x", factor, paused(share, factor)) for share, factor in PAUSES]
+    for title, factor, change in cases:
+        lives = [life(seed, END_S, [(CHANGE_S, NAME, change)]) for seed in range(draws)]
         found = [one for each in lives if (one := told(each)) is not None]
         right = [one for _, one in found if one.direction is Direction.SLOWER and 0.8 < one.factor / factor < 1.2]
         began = lives[0].began_ns
@@ -153,7 +157,7 @@ def main() -> None:
         delays = sorted(second for second, _ in found)
         others = sum(len(each.opened) for each in lives) - len(found)
         delay = f"{np.median(delays):.0f} s, {delays[-1]:.0f} s" if delays else "-"
-        print(f"| {factor} | {len(found)} of {draws} | {delay} | {len(right)} | {len(near)} | {others} |", flush=True)
+        print(f"| {title} | {len(found)} of {draws} | {delay} | {len(right)} | {len(near)} | {others} |", flush=True)
     quiet = [life(seed, QUIET_S) for seed in range(draws)]
     busy = [life(seed, QUIET_S, [(600.0, each, called(2.0)) for each in ("f0", "f1")]) for seed in range(draws)]
     hours = 2 * draws * QUIET_S / 3600

@@ -13,8 +13,9 @@ class Stream:
 
     what: What
     part: str
-    """``all``: location of all calls; ``upper``: of the slowest tenth; ``class 0``: of the calls of a class;
-    ``share 1``: share of a class; ``path``: share of calls over paths that no behaviour knows."""
+    """``all``: location of all calls; ``mean``: their mean duration; ``upper``: location of the slowest tenth;
+    ``class 0``: of the calls of a class; ``share 1``: share of a class; ``path``: share of calls over paths that no
+    behaviour knows."""
     expression: str = "true"
     """The behaviour whose calls they are; ``true``: all calls of the function."""
 

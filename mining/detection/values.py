@@ -22,8 +22,11 @@ from .alarm import Stream
 
 LEAST_CALLS = 30
 """Calls of a window, or of a part of it, that have a location."""
-UPPER, UPPER_CALLS = 0.1, 210
-"""Share of the slowest calls that have a stream of their own, in windows of so many calls: as many as most hold."""
+UPPER, MANY_CALLS = 0.1, 210
+"""Share of the slowest calls that have a stream of their own, as the mean duration has, from so many calls on: as many
+as most windows hold, or two of a small budget."""
+MEAN_VARIANCE = 0.05
+"""Most sampling variance of the logarithm of a mean duration."""
 TRIMMED = 0.01
 """Share of calls at either end that count as the nearest other one."""
 ROUND = 0.005
@@ -114,6 +117,20 @@ def mean_log_of_upper(
     return mean, (spread + (1 - share) * (mean - quantile) ** 2) / wanted + _unknown(mean, uncertainty_ns)
 
 
+def log_of_mean(histogram: Histogram, bias_ns: float, uncertainty_ns: float = 0.0) -> tuple[float, float]:
+    """Return the logarithm of the mean duration, and its variance by the delta method.
+
+    A few calls that are hundreds of times as slow move it, and nothing else. The variance is at most
+    ``MEAN_VARIANCE``: one such call alone is a disturbance. As noise, it would teach the stream to expect more of them.
+    """
+    logs, counts = _logs(histogram, bias_ns, uncertainty_ns)
+    durations, total = np.exp(logs), float(counts.sum())
+    mean = float(durations @ counts) / total
+    spread = float((durations - mean) ** 2 @ counts) / max(1.0, total - 1)
+    sampling = min(MEAN_VARIANCE, spread / total / mean**2)
+    return math.log(mean), sampling + _unknown(math.log(mean), uncertainty_ns)
+
+
 def _unknown(mean: float, uncertainty_ns: float) -> float:
     """Return the variance of a mean log duration by the uncertainty of durations, which is two standard deviations."""
     return (0.5 * uncertainty_ns / math.exp(mean)) ** 2
@@ -127,7 +144,9 @@ def _levels(
         return []
     unsure_ns = observation.uncertainty_ns
     found = [_level(expression, "all", mean_log(histogram, bias_ns, unsure_ns))]
-    if calls >= UPPER_CALLS:
+    if calls >= MANY_CALLS:
+        if expression == "true":
+            found.append(_level(expression, "mean", log_of_mean(histogram, bias_ns, unsure_ns)))
         found.append(_level(expression, "upper", mean_log_of_upper(histogram, bias_ns, unsure_ns)))
     if not subject.edges:
         return found

@@ -36,6 +36,26 @@ def slower(factor: float, *, ways: Sequence[int] | None = None, classes: Sequenc
     return change
 
 
+def paused(share: float, factor: float) -> Change:
+    """Return the change that makes a share of the calls slower, at random."""
+
+    def change(planted: Planted) -> Planted:
+        ways = (
+            replace(
+                way,
+                classes=tuple(
+                    (weight * part, median * times, sigma)
+                    for weight, median, sigma in way.classes
+                    for part, times in ((1 - share, 1.0), (share, factor))
+                ),
+            )
+            for way in planted.ways
+        )
+        return replace(planted, ways=tuple(ways))
+
+    return change
+
+
 def called(factor: float) -> Change:
     """Return the change that makes calls more frequent."""
     return lambda planted: replace(planted, rate=planted.rate * factor)

@@ -9,7 +9,15 @@ import pytest
 from scipy.stats.mstats import winsorize
 
 from specmine.mining.assertions.expression import parse
-from specmine.mining.detection.values import Subject, mean_log, mean_log_of_upper, share_of, values_of
+from specmine.mining.detection.values import (
+    MEAN_VARIANCE,
+    Subject,
+    log_of_mean,
+    mean_log,
+    mean_log_of_upper,
+    share_of,
+    values_of,
+)
 from specmine.model.buckets import bucket_of
 from specmine.model.call_path import CallPath, Frame
 from specmine.model.histogram import Histogram
@@ -48,7 +56,7 @@ def test_what_the_bias_is_not_known_by_is_no_change() -> None:
     assert abs(second - first) < 0.02 < abs(mean_log(longer, 700)[0] - mean_log(short, 700)[0])
     assert variance == pytest.approx(0.25, rel=0.1)
     slow = Histogram.from_durations(100_000 * rng.lognormal(0, 0.2, 500))
-    for located in (mean_log, mean_log_of_upper):
+    for located in (mean_log, mean_log_of_upper, log_of_mean):
         assert located(slow, 700, 250) == pytest.approx(located(slow, 700), rel=0.05)
 
 
@@ -62,12 +70,23 @@ def test_the_upper_tenth_is_the_mean_of_the_slowest_calls() -> None:
     assert np.mean([one[1] for one in found]) == pytest.approx(np.var(wanted), rel=0.25)
 
 
+def test_the_mean_is_that_of_durations_and_varies_as_its_variance_says() -> None:
+    """As numpy has it, and over 400 draws; one call that outweighs all others is not noise alone."""
+    rng = np.random.default_rng(6)
+    draws = [rng.lognormal(11, 0.5, 600) for _ in range(400)]
+    found = [log_of_mean(Histogram.from_durations(one + 500), 500) for one in draws]
+    assert [one[0] for one in found] == pytest.approx([math.log(one.mean()) for one in draws], abs=0.01)
+    assert np.mean([one[1] for one in found]) == pytest.approx(np.var([one[0] for one in found]), rel=0.25)
+    alone = Histogram.from_durations(np.append(rng.lognormal(11, 0.5, 200), 1e12))
+    assert log_of_mean(alone, 0)[1] == MEAN_VARIANCE
+
+
 def test_a_window_has_a_value_for_each_part_that_the_assertion_knows() -> None:
     """All calls, the upper tenth, classes, the share of the slow class, behaviours, and unknown paths."""
     values = values_of(_observation(np.random.default_rng(3), 400, 100), SUBJECT)
     parts = {(one.stream.expression, one.stream.part): one for one in values}
     assert {part for expression, part in parts if expression == "true"} == {
-        "all", "upper", "class 0", "class 1", "share 1", "path"
+        "all", "mean", "upper", "class 0", "class 1", "share 1", "path"
     }  # fmt: skip
     assert parts["near->z", "all"].place == pytest.approx(7, abs=0.05)
     assert parts["not near->z", "all"].place == pytest.approx(12, abs=0.1)
@@ -92,11 +111,11 @@ def test_the_variance_of_a_share_is_that_of_draws(share: float) -> None:
 
 
 def test_too_few_calls_have_no_value() -> None:
-    """29 calls say nothing, and 200 nothing of the upper tenth."""
+    """29 calls say nothing, and 200 nothing of the mean and the upper tenth."""
     rng = np.random.default_rng(5)
     assert values_of(_observation(rng, 29, 0), Subject()) == ()
     assert [one.stream.part for one in values_of(_observation(rng, 200, 0), Subject())] == ["all"]
-    assert [one.stream.part for one in values_of(_observation(rng, 210, 0), Subject())] == ["all", "upper"]
+    assert [one.stream.part for one in values_of(_observation(rng, 210, 0), Subject())] == ["all", "mean", "upper"]
     assert all(math.isfinite(one.place) for one in values_of(_observation(rng, 1_000, 0), SUBJECT))
 
 

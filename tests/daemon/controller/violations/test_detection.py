@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -72,3 +74,19 @@ def test_a_class_that_becomes_slower_soon_after_it_was_learned_is_found(warm: bo
         if opened is None and any(each.opened and each.stream.part == "class 1" for each in alarms):
             opened = number
     assert opened is None if found is None else opened is not None and opened <= found
+
+
+def test_rare_calls_that_take_hundreds_of_times_as_long_are_found_in_windows_of_few_calls() -> None:
+    """As a CPU limit makes them: by the mean of two windows each, where neither all calls nor a tenth tell it."""
+    rng = np.random.default_rng(11)
+    found: set[str] = set()
+    detector, before = DetectorState(), None
+    for at in range(90):
+        durations = 200_000 * rng.lognormal(0, 0.4, 120) * np.where(rng.random(120) < (0.02 if at > 60 else 0), 300, 1)
+        one = replace(window(at, calls=1), histogram=Histogram.from_durations(durations), calls=120)
+        whole = pooled((before, one)) if before is not None else None
+        detector, alarms = detected(detector, one, values_of(one, Subject()), Subject(), whole=whole)
+        found |= {each.stream.part for each in alarms if each.opened}
+        assert not found or at > 60
+        before = one if whole is None else None
+    assert found == {"mean"}
