@@ -22,11 +22,10 @@ from .alarm import Stream
 
 LEAST_CALLS = 30
 """Calls of a window, or of a part of it, that have a location."""
-UPPER, MANY_CALLS = 0.1, 210
-"""Share of the slowest calls that have a stream of their own, as the mean duration has, from so many calls on: as many
-as most windows hold, or two of a small budget."""
-MEAN_VARIANCE = 0.05
-"""Most sampling variance of the logarithm of a mean duration."""
+UPPER, UPPER_CALLS = 0.1, 210
+"""Share of the slowest calls that have a stream of their own, in windows of so many calls: as many as most hold."""
+MEAN_CALLS, MEAN_VARIANCE = 100, 0.05
+"""The mean duration has one in windows of so many calls, and at most this sampling variance of its logarithm."""
 TRIMMED = 0.01
 """Share of calls at either end that count as the nearest other one."""
 ROUND = 0.005
@@ -144,9 +143,9 @@ def _levels(
         return []
     unsure_ns = observation.uncertainty_ns
     found = [_level(expression, "all", mean_log(histogram, bias_ns, unsure_ns))]
-    if calls >= MANY_CALLS:
-        if expression == "true":
-            found.append(_level(expression, "mean", log_of_mean(histogram, bias_ns, unsure_ns)))
+    if calls >= MEAN_CALLS and expression == "true":
+        found.append(_level(expression, "mean", log_of_mean(histogram, bias_ns, unsure_ns)))
+    if calls >= UPPER_CALLS:
         found.append(_level(expression, "upper", mean_log_of_upper(histogram, bias_ns, unsure_ns)))
     if not subject.edges:
         return found

@@ -111,10 +111,11 @@ def test_the_variance_of_a_share_is_that_of_draws(share: float) -> None:
 
 
 def test_too_few_calls_have_no_value() -> None:
-    """29 calls say nothing, and 200 nothing of the mean and the upper tenth."""
+    """29 calls say nothing, 99 nothing of the mean, and 200 nothing of the upper tenth."""
     rng = np.random.default_rng(5)
     assert values_of(_observation(rng, 29, 0), Subject()) == ()
-    assert [one.stream.part for one in values_of(_observation(rng, 200, 0), Subject())] == ["all"]
+    assert [one.stream.part for one in values_of(_observation(rng, 99, 0), Subject())] == ["all"]
+    assert [one.stream.part for one in values_of(_observation(rng, 200, 0), Subject())] == ["all", "mean"]
     assert [one.stream.part for one in values_of(_observation(rng, 210, 0), Subject())] == ["all", "mean", "upper"]
     assert all(math.isfinite(one.place) for one in values_of(_observation(rng, 1_000, 0), SUBJECT))
 
