@@ -18,7 +18,7 @@ from specmine.mining.detection.alarm import Alarm, Stream
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation
 from specmine.model.violation import Direction, ViolationState, What
-from tests.support.changing import Life, called, lived, slower
+from tests.support.changing import Life, called, lived, paused, slower
 from tests.support.planted import paper_program, unimodal
 
 
@@ -169,6 +169,31 @@ def life_of_small_windows(
         violations = watched(violations, windows[-1], replace(around, newest=tuple(windows[-20:])))
         assert number < 23 or whole is False or violations.open
     return violations
+
+
+def test_a_few_pauses_are_open_for_as_long_as_they_last() -> None:
+    """Many windows have a p99 as before; it closes once none shows a pause, though many are below what is normal."""
+    as_before = unimodal().ways
+    changes = [
+        (200.0, "smooth", paused(0.008, 300.0)),
+        (700.0, "smooth", lambda planted: replace(planted, ways=as_before)),
+    ]
+    life = lived((unimodal(),), 1_200.0, changes)
+    ((second, one),) = life.opened.values()
+    assert (one.what, one.direction, one.quantile) == (What.LEVEL, Direction.SLOWER, "p99")
+    assert 200 < second < 320
+    (closed,) = life.named("smooth").violations.closed
+    assert closed.id == one.id and closed.closed_ns is not None
+    assert 700 < (closed.closed_ns - life.began_ns) * 1e-9 < 1_100
+
+
+def test_slower_closes_where_calls_are_faster_than_before() -> None:
+    """They are slower no longer; that they are faster is a change of its own."""
+    changes = [(150.0, "smooth", slower(3.0)), (300.0, "smooth", slower(1 / 6))]
+    life = lived((unimodal(),), 800.0, changes)
+    (closed,) = (one for one in life.named("smooth").violations.closed if one.direction is Direction.SLOWER)
+    assert closed.state is ViolationState.RECOVERED
+    assert (What.LEVEL, Direction.FASTER, "true", "p50") in opened(life)
 
 
 def test_it_closes_though_windows_are_rare() -> None:
