@@ -199,7 +199,7 @@ def is_back(one: OpenViolation, yardstick: Yardstick) -> bool:
 def _holds_again(one: OpenViolation, yardstick: Yardstick, now_ns: int, around: Watching) -> bool:
     """Tell whether the windows of the last ``recover_after`` are as asserted again: by their median, but for a tail.
 
-    Of 120 calls of which one in a hundred is paused, half of the windows have a p99 as before: there all windows count.
+    Where one call in a hundred is paused, most windows of 120 calls have a p99 as before: there all windows count.
     """
     held = one.factors
     if len(held) < LEAST_HOLDING or now_ns - held[0][0] < around.recover_after_ns - around.recover_after_ns // STEPS:
