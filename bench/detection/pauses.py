@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.lib.driver import table
-from specmine.mining.detection.detector import DetectorState, adopted, advance
+from specmine.daemon.controller.violations.detection import detected
+from specmine.mining.detection.detector import DetectorState, adopted
 from specmine.mining.detection.values import Subject, values_of
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation
@@ -63,12 +64,9 @@ def watched(seed: int, calls: int, draws: Iterator[Draw]) -> Iterator[tuple[int,
             function="f", lifetime="l", kind=Kind.TIME, start_ns=end_ns - SECOND, end_ns=end_ns, calls=calls,
             histogram=Histogram.from_durations(MEDIAN_NS * np.exp(level) * draw(rng, calls)), watched_ns=SECOND,
         )  # fmt: skip
-        values = values_of(one, Subject())
-        if before is not None:
-            told = {value.stream for value in values}
-            values += tuple(each for each in values_of(pooled((before, one)), Subject()) if each.stream not in told)
+        whole = None if before is None else pooled((before, one))
         before = one if before is None else None
-        state, alarms = advance(state, values, end_ns, began_ns=one.start_ns)
+        state, alarms = detected(state, one, values_of(one, Subject()), Subject(), whole=whole)
         opened = [each.stream for each in alarms if each.opened]
         for stream in opened:
             state = adopted(state, stream)

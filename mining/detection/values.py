@@ -117,7 +117,9 @@ def mean_log_of_upper(
 
 
 def log_of_mean(histogram: Histogram, bias_ns: float, uncertainty_ns: float = 0.0) -> tuple[float, float]:
-    """Return the logarithm of the mean duration, and its variance by the delta method.
+    """Return the logarithm of the mean duration in ns less the bias, and its variance.
+
+    The latter is by the delta method (Casella and Berger, *Statistical Inference*, section 5.5.4).
 
     A few calls that are hundreds of times as slow move it, and nothing else. The variance is at most
     ``MEAN_VARIANCE``: one such call alone is a disturbance. As noise, it would teach the stream to expect more of them.

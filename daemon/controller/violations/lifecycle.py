@@ -24,7 +24,7 @@ from specmine.model.violation import Violation, ViolationState, What
 
 from . import creep
 from .asserted import TRUE
-from .change import LEAST_SHARE, NOTABLE, Change, log_factor, moment_of, since
+from .change import LEAST_SHARE, NOTABLE, Change, log_factor, log_of, moment_of, since
 from .detection import calmed, detected, subject_of, with_earlier
 from .function_violations import Block, FunctionViolations, OpenViolation, identified
 from .lost_time import with_window
@@ -187,8 +187,8 @@ def _is_normal(factor: float, one: OpenViolation, yardstick: Yardstick) -> bool:
         return False
     quantile = yardstick.levels.get(one.violation.expression, yardstick.level).quantile(one.violation.quantile)
     usual = usual_factors(quantile) if quantile is not None and one.violation.what is What.LEVEL else None
-    most = 0.0 if usual is None else math.log(max(usual[1] if slower else 1 / max(usual[0], 1e-9), 1e-9))
-    return off <= max(most, math.log1p(MARGIN))
+    least, most = (0.0, 0.0) if usual is None else map(log_of, usual)
+    return off <= max(most if slower else -least, math.log1p(MARGIN))
 
 
 def is_back(one: OpenViolation, yardstick: Yardstick) -> bool:
