@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 PROBABILITIES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 """The quantiles that a level has, by name."""
+MEAN = "mean"
+"""What a violation is about where so few calls are slower that no quantile shows it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +28,8 @@ class Level:
     p50: Quantile | None = None
     p90: Quantile | None = None
     p99: Quantile | None = None
+    mean: Quantile | None = None
+    """Only of violations that are about it."""
     calls: int = 0
     """Timed calls that it rests on."""
     windows: int = 0
@@ -34,5 +38,5 @@ class Level:
     """Lifetimes that these windows are of."""
 
     def quantile(self, name: str) -> Quantile | None:
-        """Return a quantile by its name, such as p50."""
-        return {"p50": self.p50, "p90": self.p90, "p99": self.p99}[name]
+        """Return a quantile by its name, such as p50; or the mean."""
+        return {"p50": self.p50, "p90": self.p90, "p99": self.p99, MEAN: self.mean}[name]

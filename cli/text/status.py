@@ -13,7 +13,7 @@ from specmine.model.text import cells, count, escaped, plural, three_digits
 
 from .violations import Entry, cause_words, clock, lasted, name_of
 
-_QUANTILES = {"p50": "median", "p90": "p90", "p99": "p99"}
+_QUANTILES = {"p50": "median", "p90": "p90", "p99": "p99", "mean": "mean"}
 
 
 def headline(document: Document, asserted: int, width: int, undecided: int = 0) -> list[str]:

@@ -15,7 +15,7 @@ from specmine.model.text import age, cells, escaped, plural, shortened, three_di
 Entry = Mapping[str, Any]
 """One violation of ``specmine.violations/1``."""
 
-_QUANTILES = {"p50": "median", "p90": "p90", "p99": "p99"}
+_QUANTILES = {"p50": "median", "p90": "p90", "p99": "p99", "mean": "mean"}
 _CAUSES = {"callee": "a callee", "wait": "waiting", "unknown": "not known"}
 _DAY_S = 86_400
 _GAP = "  "

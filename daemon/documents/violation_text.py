@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from specmine.mining.assertions.expression import ExpressionError, parse
+from specmine.model.level import MEAN
 from specmine.model.text import duration, duration_range, escaped, shortened, three_digits
 from specmine.model.violation import CauseKind, Direction, Growth, Violation, ViolationState, What
 
 LONGEST_TITLE = 80
 LONGEST_TEXT = 300
 _DAY_NS = 86_400_000_000_000
-_QUANTILES = {"p50": "median", "p90": "p90", "p99": "p99"}
+_QUANTILES = {"p50": "median", "p90": "p90", "p99": "p99", "mean": "mean"}
 _CAUSES = {
     CauseKind.CODE: "code",
     CauseKind.LOAD: "load",
@@ -205,7 +206,7 @@ def _moved(violation: Violation) -> str:
         less = "fewer" if violation.factor < 1 else "more"
         calls = "in the slowest class" if violation.upper_ns is None else f"up to {duration(violation.upper_ns * 1e-9)}"
         return f"has {often} {less} calls {calls}"
-    at = "" if violation.quantile == "p50" else f" at {violation.quantile}"
+    at = {"p50": "", MEAN: " on average"}.get(violation.quantile, f" at {violation.quantile}")
     return f"{_factor(violation.factor)} {_direction(violation)}{at}"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from specmine.model.level import PROBABILITIES, Level
+from specmine.model.level import MEAN, PROBABILITIES, Level
 from specmine.model.text import age
 from specmine.model.violation import Cause, Growth, Violation
 
@@ -114,9 +114,9 @@ def listed(violations: Sequence[Violation], context: Context) -> list[dict[str, 
 
 
 def level_facts(level: Level) -> dict[str, Any]:
-    """Return the quantiles of a level, in seconds; those that are not known are left out."""
+    """Return the quantiles of a level, in seconds, and the mean of a violation that is about it; only what is known."""
     facts = {}
-    for name in PROBABILITIES:
+    for name in (*PROBABILITIES, MEAN):
         known = level.quantile(name)
         if known is not None:
             bounds = (None if bound is None else bound * 1e-9 for bound in (known.low_ns, known.high_ns))

@@ -12,7 +12,7 @@ from specmine.model.text import share
 from specmine.web import words
 
 Entry = Mapping[str, Any]
-_QUANTILES = {"p50": "median", "p90": "p90", "p99": "p99"}
+_QUANTILES = {"p50": "median", "p90": "p90", "p99": "p99", "mean": "mean"}
 _CAUSES = {
     "callee": "A callee",
     "wait": "Waiting",

@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from specmine.mining.detection.values import mean_log
+from specmine.mining.detection.values import log_of_mean, mean_log
 from specmine.mining.levels.estimate import place_of as quantile_place
 from specmine.mining.levels.verdict import Factor
 from specmine.mining.levels.window import class_of
 from specmine.model.histogram import Histogram
-from specmine.model.level import PROBABILITIES, Level
+from specmine.model.level import MEAN, PROBABILITIES, Level
 from specmine.model.observation import Observation
 from specmine.model.violation import Direction, What
 
@@ -79,17 +79,30 @@ def log_factor(change: Change, yardstick: Yardstick, observation: Observation) -
     if change.what is What.PATH or not now.calls:
         return None
     if change.of_class is not None:
-        before, after = (part_of(yardstick, one, change.of_class) for one in (usual, now))
-        if change.what is What.SHARE:
-            return math.log((after.total + 0.5) / (now.calls + 1)) - math.log((before.total + 0.5) / (usual.calls + 1))
-        if min(before.total, after.total) < LEAST_CALLS:
-            return None
-        return mean_log(after, now.bias_ns)[0] - mean_log(before, usual.bias_ns)[0]
+        return _log_factor_of_class(change, yardstick, now)
+    if change.quantile == MEAN:
+        return longer_mean(usual, now)[0] if now.calls >= LEAST_CALLS and usual.calls else None
     expected = yardstick.levels.get(change.expression, Level()).quantile(change.quantile)
     windows = yardstick.asserted.windows((observation,), change.expression)
     if expected is None or expected.ns <= 0 or not windows or windows[0].histogram.total < LEAST_CALLS:
         return None
     return quantile_place(windows[0], PROBABILITIES[change.quantile])[0] - math.log(expected.ns)
+
+
+def _log_factor_of_class(change: Change, yardstick: Yardstick, now: Usual) -> float | None:
+    usual = yardstick.usual
+    before, after = (part_of(yardstick, one, change.of_class or 0) for one in (usual, now))
+    if change.what is What.SHARE:
+        return math.log((after.total + 0.5) / (now.calls + 1)) - math.log((before.total + 0.5) / (usual.calls + 1))
+    if min(before.total, after.total) < LEAST_CALLS:
+        return None
+    return mean_log(after, now.bias_ns)[0] - mean_log(before, usual.bias_ns)[0]
+
+
+def longer_mean(usual: Usual, now: Usual) -> tuple[float, float]:
+    """Return how much longer calls take on average, in log units, and the variance of that."""
+    before, after = (log_of_mean(one.histogram, one.bias_ns) for one in (usual, now))
+    return after[0] - before[0], after[1] + before[1]
 
 
 def part_of(yardstick: Yardstick, usual: Usual, at: int) -> Histogram:

@@ -27,6 +27,11 @@ DOUBT_NS = 600 * SECOND
 """Windows of a suspicion come first for so long at most, ..."""
 UNDECIDED = 16
 """... and no longer after so many that did not bring the evidence to where people are shown it."""
+LINGERING = 2
+"""After so many windows that are as usual again the next comes soon, too: where a few calls pause, not every window has
+one that does ..."""
+PATIENCE, EARNED = 12.0, 0.25
+"""... up to so many in vain. Each other window without evidence earns so much of one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -74,6 +79,10 @@ class FunctionViolations:
     """Windows too short to be looked at one by one."""
     alarms: tuple[Alarm, ...] = ()
     """Of the newest window: suspected, or more; the most evidence first."""
+    calm: int = LINGERING + 1
+    """Windows since the last that was urgent, one more than ``LINGERING`` at most ..."""
+    patience: float = PATIENCE
+    """... and how many more may come soon without evidence."""
     examined: tuple[Stream, ...] = ()
     """Streams whose alarm has been turned into a violation, or belongs to one."""
     standing: tuple[OpenViolation, ...] = ()
@@ -111,7 +120,18 @@ class FunctionViolations:
         further ones will not: others need them more.
         """
         open_to = (one.log_e for one in self._doubts if one.windows < UNDECIDED or one.log_e >= SHOWN)
-        return max(open_to, default=0.0)
+        return max(open_to, default=URGENT if self._lingers else 0.0)
+
+    @property
+    def _lingers(self) -> bool:
+        return 0 < self.calm <= LINGERING and self.patience >= 1 and not self.standing
+
+    def with_alarms(self, alarms: tuple[Alarm, ...]) -> FunctionViolations:
+        """Return it with what the newest window says is suspected, or open."""
+        if any(map(_is_urgent, alarms)):
+            return replace(self, alarms=alarms, calm=0)
+        patience = self.patience - 1 if self._lingers else min(PATIENCE, self.patience + EARNED)
+        return replace(self, alarms=alarms, calm=min(LINGERING, self.calm) + 1, patience=patience)
 
     def changed_ns(self, evidence: float) -> int | None:
         """Return when it changed last, as violations say that are open, or suspicions of so much evidence; or None."""

@@ -18,6 +18,7 @@ from specmine.mining.detection.alarm import Stream
 from specmine.mining.detection.detector import adopted
 from specmine.mining.detection.values import values_of
 from specmine.mining.levels.verdict import MARGIN, Factor, usual_factors
+from specmine.model.level import MEAN
 from specmine.model.observation import Observation
 from specmine.model.pooling import pooled
 from specmine.model.violation import Violation, ViolationState, What
@@ -30,7 +31,7 @@ from .function_violations import Block, FunctionViolations, OpenViolation, ident
 from .lost_time import with_window
 from .watching import Watching, is_idle_as_usual, is_no_news
 from .yardstick import LEAST_CALLS, LEAST_WINDOWS, Yardstick, begun, settled_by, with_asserted
-from .yardstick_comparison import change_of, level_change
+from .yardstick_comparison import change_of, level_change, mean_change
 
 SHORTEST_NS = SECOND
 """Shorter windows are looked at together: a disturbance may last for several of them. Not while a violation is open:
@@ -43,8 +44,8 @@ STEPS = 60
 """Windows in ``recover_after`` that are remembered at most."""
 LEAST_HOLDING = 3
 """Windows that must hold before a violation closes."""
-TAIL = "p99"
-"""Quantile of which single windows tell little."""
+TAIL = ("p99", MEAN)
+"""That of which single windows tell little."""
 
 
 @dataclass(slots=True)
@@ -78,7 +79,7 @@ def watched(before: FunctionViolations, observation: Observation, around: Watchi
     detector, alarms = detected(detector, observation, values, subject, around.threshold, whole, around.usual)
     if yardstick is not None and not inherited and not violations.standing:
         yardstick = with_asserted(yardstick, asserted, around.newest)
-    violations = replace(violations, detector=detector, alarms=alarms, yardstick=yardstick)
+    violations = replace(violations, detector=detector, yardstick=yardstick).with_alarms(alarms)
     if yardstick is None or not yardstick.ready:
         return _with_yardstick(violations, observation, around)
     if not around.idle and not is_idle_as_usual(yardstick, (observation,), around):
@@ -199,14 +200,14 @@ def is_back(one: OpenViolation, yardstick: Yardstick) -> bool:
 def _holds_again(one: OpenViolation, yardstick: Yardstick, now_ns: int, around: Watching) -> bool:
     """Tell whether the windows of the last ``recover_after`` are as asserted again: by their median, but for a tail.
 
-    Where one call in a hundred is paused, most windows of 120 calls have a p99 as before: there all windows count.
+    Where one call in a hundred is paused, most windows of 120 calls have a p99 and a mean as before: there all count.
     """
     held = one.factors
     if len(held) < LEAST_HOLDING or now_ns - held[0][0] < around.recover_after_ns - around.recover_after_ns // STEPS:
         return False
     factors = np.array([factor for _, factor in held])
     slower = one.extent >= 0
-    if one.violation.what is What.LEVEL and one.violation.quantile == TAIL:
+    if one.violation.what is What.LEVEL and one.violation.quantile in TAIL:
         middle = float(np.mean(np.maximum(factors, 0.0) if slower else np.minimum(factors, 0.0)))
     else:
         middle = float(np.median(factors))
@@ -220,6 +221,8 @@ def _with_newest_numbers(one: OpenViolation, yardstick: Yardstick, around: Watch
     if violation.what is not What.LEVEL or one.of_class is not None:
         return violation
     change = level_change(yardstick, observed, violation.expression)
+    if violation.quantile == MEAN and (change is None or change.quantile == "p99"):
+        change = mean_change(yardstick, observed)  # whether a hundredth of the calls is paused is a matter of luck
     if change is None or change.direction is not violation.direction:
         return violation
     return _with_numbers(violation, change)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from specmine.model.histogram import Histogram
-from specmine.model.level import PROBABILITIES
+from specmine.model.level import MEAN, PROBABILITIES
 from specmine.model.violation import Direction
 
 from .facts import Facts
@@ -41,10 +41,11 @@ def running_of(facts: Facts) -> tuple[float, float] | None:
 
     None: not known.
 
-    By quantiles: few calls that wait for ms, as on any busy host, have more of the mean than all others together.
+    By quantiles, but where the mean alone is longer: few calls that wait for ms, as on any busy host, have more of the
+    mean than all others together.
     """
     usual, now = facts.usual, facts.now
-    if min(one.on_cpu.total for one in (usual, now)) < FEWEST:
+    if facts.quantile == MEAN or min(one.on_cpu.total for one in (usual, now)) < FEWEST:
         return None
     moved: dict[str, float] = {}
     sign = -1.0 if facts.direction is Direction.FASTER else 1.0

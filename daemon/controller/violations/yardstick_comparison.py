@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,12 +16,12 @@ from specmine.mining.detection.alarm import Alarm
 from specmine.mining.levels.estimate import level_of
 from specmine.mining.levels.verdict import Factor, factor_of, usual_factors
 from specmine.model.buckets import BUCKET_MIDDLES
-from specmine.model.level import PROBABILITIES, Level
+from specmine.model.level import MEAN, PROBABILITIES, Level, Quantile
 from specmine.model.observation import Observation
 from specmine.model.violation import Direction, What
 
 from .asserted import TRUE
-from .change import NOTABLE, Change, log_of
+from .change import NOTABLE, Change, log_of, longer_mean
 from .class_comparison import class_change, share_change
 from .usual import Usual, usual_of
 from .yardstick import Yardstick
@@ -29,6 +30,8 @@ LARGE = 0.7
 """The median stands for a change if it moved by at least this share, in logarithms, of what any quantile did."""
 MATTERS = math.log(1.25)
 """Smaller changes of a level do not matter, log units."""
+TWICE = math.log(2)
+"""So much longer must the mean be, log units, where no quantile left its range."""
 WINSORISED = 0.995
 """Calls beyond this quantile count as it where the time of all calls is compared."""
 ALIKE = 0.5
@@ -53,7 +56,7 @@ def change_of(yardstick: Yardstick, alarm: Alarm, observed: Sequence[Observation
     change = level_change(yardstick, observed, place_of(yardstick, observed))
     if change is not None and abs(log_of(change.factor.value)) >= NOTABLE:
         return change
-    return class_change(yardstick, observed)
+    return class_change(yardstick, observed) or _of_mean(alarm, yardstick, observed)
 
 
 def level_change(
@@ -82,6 +85,34 @@ def level_change(
         expected=expected,
         observed=level_of(windows),
     )
+
+
+def mean_change(yardstick: Yardstick, observed: Sequence[Observation]) -> Change | None:
+    """Return by how much calls take longer on average; None if they do not take twice as long.
+
+    Whenever another program runs beside it, a few calls wait for a CPU: that alone is no news.
+    """
+    usual, now = yardstick.usual, usual_of(observed)
+    if not usual.calls or not now.calls:
+        return None
+    moved, variance = longer_mean(usual, now)
+    if moved < TWICE:
+        return None
+    half = 2 * math.sqrt(variance)
+    return Change(
+        what=What.LEVEL,
+        direction=Direction.SLOWER,
+        factor=Factor(value=math.exp(moved), low=math.exp(moved - half), high=math.exp(moved + half)),
+        quantile=MEAN,
+        expected=replace(yardstick.level, mean=Quantile(ns=usual.mean_ns)),
+        observed=replace(level_of(yardstick.asserted.windows(observed, TRUE)), mean=Quantile(ns=now.mean_ns)),
+    )
+
+
+def _of_mean(alarm: Alarm, yardstick: Yardstick, observed: Sequence[Observation]) -> Change | None:
+    """Return by how much the mean of all calls is longer, where that is what the alarm is about."""
+    is_of_mean = alarm.stream.part == MEAN and alarm.direction is Direction.SLOWER
+    return mean_change(yardstick, observed) if is_of_mean else None
 
 
 def place_of(yardstick: Yardstick, observed: Sequence[Observation]) -> str:

@@ -80,6 +80,7 @@ def test_another_day_is_told_as_a_date() -> None:
         ({}, "2.1x slower"),
         ({"quantile": "p90", "factor": 1.4}, "1.4x slower at p90"),
         ({"direction": Direction.FASTER, "factor": 0.83}, "1.2x faster"),
+        ({"quantile": "mean", "factor": 4.5}, "4.5x slower on average"),
         ({"factor": 340.2}, "340x slower"),
         ({"expression": "db_get->load", "factor": 1.5}, "1.5x slower when db_get calls load"),
         ({"expression": "not cache_get->load", "factor": 1.5}, "1.5x slower unless cache_get calls load"),
@@ -109,6 +110,8 @@ def test_numbers_are_left_out_where_there_are_none() -> None:
     """A new path has no level; a level without a range yet is told without one."""
     assert numbers(replace(SLOWER, observed=Level())) == ""
     assert numbers(replace(SLOWER, expected=Level())) == "median 160 us"
+    mean, normal = (Level(mean=Quantile(ns=ns)) for ns in (78e3, 23e3))
+    assert numbers(replace(SLOWER, quantile="mean", observed=mean, expected=normal)) == "mean 78 us, normal 23 us"
     bare = Level(p50=Quantile(ns=76e3))
     assert numbers(replace(SLOWER, expected=bare)) == "median 160 us, normal 76 us"
     assert numbers(replace(SLOWER, quantile="p90")) == "p90 252 us, normal 115-127 us"

@@ -7,7 +7,13 @@ from dataclasses import replace
 import pytest
 
 from specmine.daemon.config.settings import SECOND
-from specmine.daemon.controller.violations.function_violations import DOUBT_NS, UNDECIDED, FunctionViolations
+from specmine.daemon.controller.violations.function_violations import (
+    DOUBT_NS,
+    EARNED,
+    PATIENCE,
+    UNDECIDED,
+    FunctionViolations,
+)
 from specmine.mining.detection.alarm import Alarm, Stream
 from specmine.mining.detection.detector import SHOWN, DetectorState
 from specmine.mining.detection.state import first_state
@@ -53,6 +59,21 @@ def test_since_when_it_has_changed_is_told_of_enough_evidence() -> None:
     assert suspected(3, 9.0).changed_ns(6.0) == NOW_NS - 60 * SECOND
     assert suspected(3, 5.0).changed_ns(6.0) is None
     assert FunctionViolations().changed_ns(0.0) is None
+
+
+def test_after_an_alarm_windows_come_soon_for_a_while() -> None:
+    """Not every window has a call that pauses; in the long run few come in vain."""
+    doubted = FunctionViolations().with_alarms(suspected(3, 5.0).alarms)
+    first = doubted.with_alarms(())
+    second = first.with_alarms(())
+    third = second.with_alarms(())
+    assert [bool(one.urgency) for one in (first, second, third)] == [True, True, False]
+    assert not any(one.evidence for one in (first, second, third))
+    violations, soon = FunctionViolations(), 0
+    for number in range(600):
+        violations = violations.with_alarms(suspected(3, 5.0).alarms if number % 3 == 0 else ())
+        soon += bool(violations.urgency) and not violations.alarms
+    assert soon <= PATIENCE + EARNED * 600
 
 
 def test_what_is_old_is_neither_urgent_nor_in_doubt() -> None:

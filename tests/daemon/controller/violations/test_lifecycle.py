@@ -187,6 +187,23 @@ def test_a_few_pauses_are_open_for_as_long_as_they_last() -> None:
     assert 700 < (closed.closed_ns - life.began_ns) * 1e-9 < 1_100
 
 
+def test_pauses_too_few_for_a_quantile_are_told_by_the_mean() -> None:
+    """Half a hundredth of the calls have no part in the p99; it closes once there are none."""
+    as_before = unimodal().ways
+    changes = [
+        (200.0, "smooth", paused(0.004, 600.0)),
+        (500.0, "smooth", lambda planted: replace(planted, ways=as_before)),
+    ]
+    life = lived((unimodal(),), 1_000.0, changes)
+    ((second, one),) = life.opened.values()
+    assert (one.what, one.direction, one.quantile) == (What.LEVEL, Direction.SLOWER, "mean")
+    assert 200 < second < 320
+    assert one.factor == pytest.approx(1 + 0.004 * 599, rel=0.4)
+    ((_, closed),) = life.closed.values()
+    assert closed.state is ViolationState.RECOVERED and closed.closed_ns is not None
+    assert 500 < (closed.closed_ns - life.began_ns) * 1e-9 < 900
+
+
 def test_slower_closes_where_calls_are_faster_than_before() -> None:
     """They are slower no longer; that they are faster is a change of its own."""
     changes = [(150.0, "smooth", slower(3.0)), (300.0, "smooth", slower(1 / 6))]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from specmine.daemon.config.settings import SECOND
 from specmine.daemon.controller.violations.asserted import Asserted
-from specmine.daemon.controller.violations.change import moment_of
+from specmine.daemon.controller.violations.change import log_factor, moment_of
 from specmine.daemon.controller.violations.yardstick import Yardstick, begun
 from specmine.daemon.controller.violations.yardstick_comparison import change_of
 from specmine.mining.detection.alarm import Alarm, Stream
@@ -66,3 +68,21 @@ def test_a_change_began_with_the_first_window_that_is_near_it() -> None:
     assert moment_of(change, yardstick, windows, 200 * SECOND) == 220 * SECOND
     assert moment_of(change, yardstick, windows[2:], 225 * SECOND) == 225 * SECOND
     assert moment_of(change, yardstick, windows[:2], 200 * SECOND) == 200 * SECOND
+
+
+@pytest.mark.parametrize(("paused_ns", "of_mean"), [(600_000.0, True), (150_000.0, False)])
+def test_where_too_few_calls_pause_for_a_quantile_the_mean_is_compared(paused_ns: float, of_mean: bool) -> None:
+    """If calls take twice as long on average by it; a few that wait for a CPU beside other work are no news."""
+    yardstick = begun("b", Asserted(), [mixture(at, 0.0, 0.0) for at in range(12)], 0)
+    windows = [mixture(at, 0.005, paused_ns) for at in range(20, 24)]
+    told = replace(alarm(200 * SECOND), stream=Stream(what=What.LEVEL, part="mean"), direction=Direction.SLOWER)
+    change = change_of(yardstick, told, windows)
+    assert change_of(yardstick, replace(told, stream=Stream(what=What.LEVEL, part="all")), windows) is None
+    assert (change is not None) is of_mean
+    if change is not None:
+        assert (change.direction, change.quantile) == (Direction.SLOWER, "mean")
+        assert change.factor.value == pytest.approx(2.5, rel=0.3)
+        assert change.factor.low < 2.5 < change.factor.high
+        assert change.observed.mean is not None and change.expected.mean is not None
+        assert change.observed.mean.ns == pytest.approx(change.expected.mean.ns * change.factor.value)
+        assert log_factor(change, yardstick, windows[0]) == pytest.approx(np.log(2.5), abs=0.6)
