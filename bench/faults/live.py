@@ -1,8 +1,8 @@
 """Are slowdowns of real programs reported: after how long, which function, which cause, how large?
 
     .venv/bin/python -m bench.faults.live [PROGRAM...] [--learn 300] [--fault 180] [--rest 120]
-        [--quiet 0] [--varying] [--only REGEX] [--watch GLOB]... [--overhead 1%] [--agent 1%] [--keep FILE]
-        [--folder DIR] [--log]
+        [--join 45] [--rounds 1] [--quiet 0] [--varying] [--only REGEX] [--watch GLOB]... [--overhead 1%] [--agent 1%]
+        [--keep FILE] [--folder DIR] [--log]
 
 A daemon of its own watches each program under a bounded load. After it has learned, each fault is injected and undone
 in turn. A fault is *opened* when a violation that is slower stands in what the daemon answers, *first* names what it
@@ -18,26 +18,25 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import random
 import re
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import asdict, dataclass, replace
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from bench.faults.programs import apache, mariadb, nginx, postgres, redis, shop
-from bench.faults.programs.fault import VARYING, Fault, Service
-from bench.lib.child_processes import in_order, running
+from bench.faults.programs.fault import VARYING, Account, Fault, Service
+from bench.faults.tries.daemon import Daemon
+from bench.faults.tries.outcome import Outcome, is_slowed, outcome_of
+from bench.faults.tries.turns import lane, turn
+from bench.lib.child_processes import in_order
 from bench.lib.driver import table
-from specmine.daemon.socket.client import PATIENCE_S, DaemonConnection, NoDaemon
 
 PROGRAMS: dict[str, Callable[[Path], AbstractContextManager[Service]]] = {
     "shop": shop.served,
@@ -47,180 +46,85 @@ PROGRAMS: dict[str, Callable[[Path], AbstractContextManager[Service]]] = {
     "apache": apache.served,
     "mariadb": mariadb.served,
 }
-RECOVER = "30s"
 POLL_S, QUIET_POLL_S = 2.0, 10.0
+CALM_S = 60.0
+"""What the fault of another program left behind may stand for so long before the next try begins nevertheless."""
+USUAL_S = 10.0
+"""What is usual by the accounts is taken over so long before a fault."""
 PAGE_FACTOR, PAGE_SHARE = 1.5, 0.05
 """What the alerts that ship with specmine call a page."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What the daemon made of one fault."""
-
-    program: str
-    fault: str
-    opened_s: float | None
-    """From the injection to the first violation; None: not within the time."""
-    first: str = ""
-    """The function that is named first."""
-    right: bool = False
-    factor: float | None = None
-    true_factor: float | None = None
-    cause: str = ""
-    cause_right: bool = False
-    cause_text: str = ""
-    others: int = 0
-    """Other functions that are called causes."""
-    closed_s: float | None = None
-    """From undoing to the moment when none stands."""
-    harmless: bool = False
-    known: str = ""
-    """The functions that the fault slows by itself and that had been learned when it was injected."""
-    title: str = ""
-    """The summary of the page."""
-    text: str = ""
-    """Its description."""
-
-
-class Daemon:
-    """A daemon that watches one program, in a folder."""
-
-    def __init__(self, folder: Path, budget: dict[str, str], watch: list[str]) -> None:
-        """Remember where its socket is, what it may cost, and which functions it is told to watch."""
-        self.folder, self.budget, self.watch = folder, budget, watch
-
-    @contextmanager
-    def watching(self, service: Service) -> Iterator[None]:
-        """Run it."""
-        configuration = {
-            "programs": [{"name": service.name, **({"exe": service.exe} if service.by_exe else {"pid": service.pid})}],
-            "budget": self.budget,
-            "functions": {"watch": self.watch},
-            "store": {"path": str(self.folder / "store.db")},
-            "socket": {"path": str(self.folder / "socket")},
-            "metrics": {"listen": "off"},
-            "host_lock": str(self.folder / "lock"),
-            "kill_switch": str(self.folder / "off"),
-            "experiments": {"enabled": False},
-            "violations": {"recover_after": RECOVER},
-        }
-        path = self.folder / "specmined.yaml"
-        path.write_text(yaml.safe_dump(configuration))
-        command = (Path(sys.executable).parent / "specmined", "--config", path)
-        with (self.folder / "log").open("wb") as log, running(command, stderr=log) as daemon:
-            while not (self.folder / "socket").exists():
-                if daemon.poll() is not None:
-                    raise SystemExit((self.folder / "log").read_text())
-                time.sleep(0.1)
-            yield
-
-    def functions(self) -> list[dict[str, Any]]:
-        """Return what it knows of each function."""
-        command = (Path(sys.executable).parent / "specmine", "assertions", "--format", "json")
-        asked = subprocess.run([*command, "--socket", self.folder / "socket"], capture_output=True, check=False)
-        return list(json.loads(asked.stdout)["functions"]) if asked.stdout else []
-
-    def slower(self) -> list[dict[str, Any]]:
-        """Return open violations that are slower: causes first, the largest factor first.
-
-        What is asked each two seconds must be cheap: the daemon answers within its own budget.
-        """
-        try:
-            with closing(DaemonConnection(self.folder / "socket", timeout_s=PATIENCE_S)) as connection:
-                listed = connection.ask({"command": "violations"})["violations"]
-        except NoDaemon:  # or one that got no CPU time for so long
-            return []
-        found = [each for each in listed if each["state"] == "open" and each["direction"] == "slower"]
-        return sorted(found, key=lambda each: (bool(each.get("because")), -(each["factor"] or 0)))
-
-    def acknowledge(self) -> None:
-        """Acknowledge all that stands."""
-        command = Path(sys.executable).parent / "specmine"
-        for name in {each["function"] for each in self.slower()}:
-            subprocess.run([command, "acknowledge", name, "--socket", self.folder / "socket"], check=False)
-
-
-def tried(daemon: Daemon, service: Service, fault: Fault, fault_s: float, rest_s: float) -> Outcome:
-    """Inject a fault, wait for a violation and a while longer, undo it."""
-    before = fault.account() if fault.account else None
-    time.sleep(20 if before else 0)
-    usual = _mean(fault, before)
-    known = _known(daemon, fault)
-    fault.inject()
-    began, at_fault = time.monotonic(), fault.account() if fault.account else None
-    opened_s, found = None, list[dict[str, Any]]()
-    try:
-        while time.monotonic() - began < fault_s:
-            time.sleep(POLL_S)
-            found = daemon.slower()
-            if found and opened_s is None:
-                opened_s = time.monotonic() - began
-            if opened_s is not None and not fault.harmless and time.monotonic() - began > opened_s + 45:
-                break  # callers and callees were given time to join
-        unusual = _mean(fault, at_fault)
-    finally:
-        fault.undo()
-    undone, closed_s = time.monotonic(), None
-    while time.monotonic() - undone < rest_s and closed_s is None:
-        time.sleep(POLL_S)
-        if not daemon.slower():
-            closed_s = time.monotonic() - undone
+def tried(daemon: Daemon, service: Service, fault: Fault, options: argparse.Namespace) -> Outcome:
+    """Inject a fault, wait for a violation and a while longer, undo it, wait until nothing stands."""
+    with turn(options.turns, alone=fault.alone):
+        _is_calm_after(daemon, CALM_S)
+        outcome = _felt(daemon, service, fault, options)
+    closed_s = _is_calm_after(daemon, options.rest)
     if closed_s is None:
         daemon.acknowledge()
-    true_factor = fault.factor or (unusual / usual if usual and unusual else None)
-    return replace(_outcome(service, fault, opened_s, found, true_factor, closed_s), known=known)
+    return replace(outcome, closed_s=closed_s if outcome.opened_s is not None else None)
+
+
+def _is_calm_after(daemon: Daemon, seconds: float) -> float | None:
+    """Return after how long nothing stands; None: not within so many seconds."""
+    began = time.monotonic()
+    while daemon.slower():
+        if time.monotonic() - began > seconds:
+            return None
+        time.sleep(POLL_S)
+    return time.monotonic() - began
+
+
+def _felt(daemon: Daemon, service: Service, fault: Fault, options: argparse.Namespace) -> Outcome:
+    accounts = fault.account, service.clients
+    before = list(map(_read, accounts))
+    time.sleep(USUAL_S if any(accounts) else 0)
+    usual = list(map(_mean, accounts, before))
+    known = _known(daemon, fault)
+    stand = {each["id"] for each in daemon.slower()}
+    began_ns = time.time_ns()
+    fault.inject()
+    began, at_fault = time.monotonic(), list(map(_read, accounts))
+    opened_s, found = None, list[dict[str, Any]]()
+    try:
+        while time.monotonic() - began < options.fault:
+            time.sleep(POLL_S)
+            found = [each for each in daemon.slower() if each["id"] not in stand] or found
+            if found and opened_s is None:
+                opened_s = time.monotonic() - began
+            if opened_s is not None and not fault.harmless and time.monotonic() - began > opened_s + options.join:
+                break  # callers and callees were given time to join
+        unusual = list(map(_mean, accounts, at_fault))
+    finally:
+        fault.undo()
+    factor, felt = (now / then if then and now else None for then, now in zip(usual, unusual, strict=True))
+    return replace(
+        outcome_of(service, fault, opened_s, found),
+        true_factor=fault.factor or factor,
+        felt=felt,
+        known=known,
+        began_ns=began_ns,
+        undone_ns=time.time_ns(),
+        load=os.getloadavg()[0],
+    )
 
 
 def _known(daemon: Daemon, fault: Fault) -> str:
     """Return the functions that a fault slows by itself, of those that are known."""
     names = [each["function"] for each in daemon.functions() if each["state"] in KNOWN]
-    return ", ".join(name for name in names if _is_slowed(name, fault))
+    return ", ".join(name for name in names if is_slowed(name, fault))
 
 
-def _is_slowed(name: str, fault: Fault) -> bool:
-    return not fault.functions or any(fnmatchcase(name, glob) for glob in fault.functions)
+def _read(account: Account | None) -> tuple[float, float] | None:
+    return account() if account else None
 
 
-def _mean(fault: Fault, since: tuple[float, float] | None) -> float | None:
-    if fault.account is None or since is None:
+def _mean(account: Account | None, since: tuple[float, float] | None) -> float | None:
+    if account is None or since is None:
         return None
-    calls, seconds = fault.account()
+    calls, seconds = account()
     return (seconds - since[1]) / (calls - since[0]) if calls > since[0] else None
-
-
-def _outcome(
-    service: Service,
-    fault: Fault,
-    opened_s: float | None,
-    found: list[dict[str, Any]],
-    true_factor: float | None,
-    closed_s: float | None,
-) -> Outcome:
-    if not found:
-        quiet = fault.harmless and opened_s is None
-        return Outcome(
-            program=service.name, fault=fault.name, opened_s=opened_s, right=quiet, cause_right=quiet,
-            closed_s=closed_s if opened_s is not None else None, true_factor=true_factor, harmless=fault.harmless,
-        )  # fmt: skip
-    violation = found[0]
-    cause = violation["cause"]["kind"]
-    return Outcome(
-        program=service.name,
-        fault=fault.name,
-        opened_s=opened_s,
-        first=violation["function"],
-        right=_is_slowed(violation["function"], fault) and not fault.harmless,
-        factor=violation["factor"],
-        true_factor=true_factor,
-        cause=cause,
-        cause_right=cause in fault.causes,
-        cause_text=f"{violation['cause']['text']} {json.dumps(violation['cause']['evidence'])}",
-        harmless=fault.harmless,
-        others=sum(not other.get("because") for other in found) - 1,
-        closed_s=closed_s,
-        title=violation.get("title") or "",
-        text=violation.get("text") or "",
-    )
 
 
 @contextmanager
@@ -254,9 +158,12 @@ def run(name: str, options: argparse.Namespace) -> list[Outcome]:
             if options.varying:
                 harmless[VARYING].undo()
             daemon.acknowledge()
-            for fault in service.faults:
-                if re.search(options.only, fault.name):
-                    outcomes.append(tried(daemon, service, fault, options.fault, options.rest))
+            chosen = [fault for fault in service.faults if re.search(options.only, fault.name)]
+            order = in_rounds(chosen, options.rounds, f"{name} {options.seed}")
+            print(f"tries: {len(order)}", flush=True)
+            with lane(options.lane):
+                for fault in order:
+                    outcomes.append(tried(daemon, service, fault, options))
                     print(f"{name}: {outcomes[-1]}", flush=True)
                     if options.keep:
                         with options.keep.open("a") as file:
@@ -264,6 +171,12 @@ def run(name: str, options: argparse.Namespace) -> list[Outcome]:
             if options.log:
                 print((folder / "daemon" / "log").read_text())
             return outcomes
+
+
+def in_rounds(faults: Sequence[Fault], rounds: int, seed: str) -> list[Fault]:
+    """Return the faults: once, in their order, or some rounds of them, each in an order by lot."""
+    chance = random.Random(seed)
+    return list(faults) if rounds == 1 else [one for _ in range(rounds) for one in chance.sample(faults, len(faults))]
 
 
 KNOWN = ("single", "explaining", "explained", "unexplained")
@@ -287,8 +200,8 @@ def _undisturbed(daemon: Daemon, service: Service, quiet_s: float) -> Outcome:
                     flush=True,
                 )
         if found and outcome is None:
-            outcome = _outcome(service, nothing, after_s, found, None, None)
-    return outcome or _outcome(service, nothing, None, [], None, None)
+            outcome = outcome_of(service, nothing, after_s, found)
+    return outcome or outcome_of(service, nothing, None, [])
 
 
 def _is_page(violation: dict[str, Any]) -> bool:
@@ -304,6 +217,13 @@ def main() -> int:
     parser.add_argument("--rest", type=float, default=120, help="most seconds after it")
     parser.add_argument("--quiet", type=float, default=0, help="seconds without a fault before the first")
     parser.add_argument("--varying", action="store_true", help="let the load vary until then")
+    parser.add_argument("--join", type=float, default=45, help="seconds that callers and callees are given to join")
+    parser.add_argument("--rounds", type=int, default=1, help="try each fault so often, in an order by lot")
+    parser.add_argument("--seed", type=int, default=1, help="of that lot")
+    parser.add_argument(
+        "--turns", type=Path, help="folder that runs side by side share: faults that all feel come alone"
+    )
+    parser.add_argument("--lane", type=Path, help="file that runs share of which only one may inject faults at a time")
     parser.add_argument("--only", default="", help="faults whose name matches this")
     parser.add_argument("--watch", action="append", default=[], help="functions.watch")
     parser.add_argument("--overhead", default="1%", help="budget.overhead")

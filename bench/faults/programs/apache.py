@@ -65,6 +65,7 @@ def served(folder: Path) -> Iterator[Service]:
                     functions=compressing,
                     causes=("load", "unknown", "callee"),
                     factor=slower / usually,  # of the compression itself
+                    alone=True,
                 ),
                 Fault(
                     name="a page five times as long",
@@ -73,6 +74,7 @@ def served(folder: Path) -> Iterator[Service]:
                     functions=(*compressing, "write*", "*core_output*", "send*", "apr_*", "crc32*", "adler*"),
                     causes=("load", "unknown", "callee"),
                     factor=longer / usually,
+                    alone=True,
                 ),
                 Fault(
                     name="3,000 rules that rewrite nothing",
@@ -80,6 +82,7 @@ def served(folder: Path) -> Iterator[Service]:
                     undo=lambda: configure(usual),
                     functions=("*pcre2*", "libpcre2*", "ap_regexec*", "*rewrite*", "ap_process*", "ap_run_*"),
                     causes=("load", "unknown", "callee"),
+                    alone=True,
                 ),
                 Fault(
                     name="a CPU limit of half of what it uses",

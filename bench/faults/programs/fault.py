@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+Account = Callable[[], tuple[float, float]]
+"""Calls, or requests, and the seconds that they took, since it began."""
 VARYING = "harmless: a rate that varies"
 """The fault of each program that is none: its load varies."""
 
@@ -28,8 +30,10 @@ class Fault:
     """By how much the first function is slower, where that is known from what is injected."""
     harmless: bool = False
     """Nothing takes longer by it: nothing may be opened."""
-    account: Callable[[], tuple[float, float]] | None = None
-    """What the program itself says of the first function: calls and seconds in them, since it started."""
+    alone: bool = False
+    """All programs of the host feel it: it fills CPUs, or the disk."""
+    account: Account | None = None
+    """What the program itself says of the first function."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +46,8 @@ class Service:
     by_exe: bool = False
     """It is chosen by its executable, as one that is started anew must be."""
     faults: tuple[Fault, ...] = field(default=())
-    clients: Callable[[], tuple[float, float]] | None = None
-    """What its clients account: requests answered and seconds that they waited, since they began."""
+    clients: Account | None = None
+    """What its clients say of the requests that were answered."""
 
 
 def replaced(path: Path, text: str) -> None:

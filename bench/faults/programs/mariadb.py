@@ -158,6 +158,7 @@ def served(folder: Path) -> Iterator[Service]:
                                "*rr_*", "*READ_RECORD*", "*execute_command*", "dispatch_command*", "do_command*",
                                "*handler*", "mysql_parse*"),
                     causes=("load", "unknown", "callee"),
+                    alone=True,
                 ),
                 Fault(
                     name="a session holds row locks for 100 ms of 300",

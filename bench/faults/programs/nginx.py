@@ -16,6 +16,7 @@ from bench.faults.programs.cpu_quota import CpuQuota
 from bench.faults.programs.fault import Fault, Service, replaced, wandering
 from bench.lib import debian_programs
 from bench.lib.child_processes import running, started
+from bench.lib.http_load import read_account
 from bench.lib.peers import stopped
 
 RATE = 200
@@ -51,16 +52,17 @@ def served(folder: Path) -> Iterator[Service]:
 
         page = (folder / "pages" / "index.html").read_bytes()
         address = f"127.0.0.1:{debian_programs.port_of(folder)}"
-        rate = folder / "rate"
+        rate, account = folder / "rate", folder / "account"
         rate.write_text(str(RATE))
         command = (sys.executable, "-m", "bench.lib.http_load", address, "--seconds", 86400, "--rate-in", rate)
-        stack.enter_context(running(command, stdout=-3))
+        stack.enter_context(running((*command, "--account", account), stdout=-3))
         harmless = stack.enter_context(wandering(lambda factor: replaced(rate, str(RATE * factor))))
         quota = stack.enter_context(CpuQuota("specmine-bench-nginx"))
         yield Service(
             name="nginx",
             exe="/usr/sbin/nginx",
             pid=server.pid,
+            clients=lambda: read_account(account),
             faults=(
                 Fault(
                     name="gzip level 1 to 9",
@@ -69,6 +71,7 @@ def served(folder: Path) -> Iterator[Service]:
                     functions=("deflate", "deflate_*", "libz*", "ngx_http_gzip*", "*body_filter*", "*output_filter*"),
                     causes=("load", "unknown", "callee"),
                     factor=seconds_of(page, 9) / seconds_of(page, 1),  # of the compression itself
+                    alone=True,
                 ),
                 Fault(
                     name="harmless: new workers of the same configuration",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import time
 from collections.abc import Iterator
@@ -28,6 +29,13 @@ SELECT pg_sleep(0.1);
 END;
 SELECT pg_sleep(0.2);
 """
+_PROGRESS = re.compile(r"^progress: [\d.]+ s, ([\d.]+) tps, lat ([\d.]+) ms", re.MULTILINE)
+
+
+def transactions(progress: str) -> tuple[float, float]:
+    """Return the transactions that pgbench's lines of each second are about, and the seconds that they took."""
+    each = [(float(rate), float(ms)) for rate, ms in _PROGRESS.findall(progress)]
+    return sum(rate for rate, _ in each), sum(rate * ms * 1e-3 for rate, ms in each)
 
 
 @contextmanager
@@ -54,9 +62,25 @@ def served(folder: Path) -> Iterator[Service]:
         ask("VACUUM FULL ANALYZE")
         (folder / "load.sql").write_text(_LOAD)
         (folder / "held.sql").write_text(_HELD)
-        load = [*bench, "-n", "-c", "4", "-R", str(RATE), "-T", "86400", "-f", folder / "load.sql", "postgres"]
+        load = [
+            *bench,
+            "-n",
+            "-c",
+            "4",
+            "-R",
+            str(RATE),
+            "-T",
+            "86400",
+            "-P",
+            "1",
+            "-f",
+            folder / "load.sql",
+            "postgres",
+        ]
         asking = stack.enter_context(ExitStack())
-        asking.enter_context(running(as_postgres(load), cwd=folder, **QUIET))
+        account = stack.enter_context((folder / "account").open("ab"))
+        told = {**QUIET, "stderr": account}
+        asking.enter_context(running(as_postgres(load), cwd=folder, **told))
         opened: list[ExitStack] = []
 
         def double() -> None:
@@ -67,7 +91,7 @@ def served(folder: Path) -> Iterator[Service]:
             """Let new sessions, as many, ask for so much."""
             asking.close()
             other = [str(rate) if each == str(RATE) else each for each in load]
-            asking.enter_context(running(as_postgres(other), cwd=folder, **QUIET))
+            asking.enter_context(running(as_postgres(other), cwd=folder, **told))
 
         def visit(factor: float) -> None:
             """Let four more sessions come for five seconds, which ask for up to as much as the others."""
@@ -86,6 +110,7 @@ def served(folder: Path) -> Iterator[Service]:
             name="postgres",
             exe=str(POSTGRES[-1] / "postgres"),
             pid=server.pid,
+            clients=lambda: transactions((folder / "account").read_text()),
             faults=(
                 Fault(
                     name="an index is dropped",
@@ -93,6 +118,7 @@ def served(folder: Path) -> Iterator[Service]:
                     undo=lambda: ask("CREATE INDEX looked_up ON pgbench_accounts (filler2)"),
                     functions=("*Exec*", "heap*", "*Portal*", "exec_*", "*_query*", "SeqNext", "*scan*"),
                     causes=("load", "unknown", "callee"),
+                    alone=True,
                 ),
                 Fault(
                     name="a session holds row locks for 100 ms of 300",
@@ -107,6 +133,7 @@ def served(folder: Path) -> Iterator[Service]:
                     undo=lambda: opened.pop().close(),
                     functions=("fdatasync", "*XLog*", "issue_xlog_fsync", "*Commit*"),
                     causes=("wait", "host", "callee"),
+                    alone=True,
                 ),
                 Fault(
                     name="harmless: twice the rate",

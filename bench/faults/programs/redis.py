@@ -16,7 +16,7 @@ from bench.faults.programs.fault import Fault, Service, replaced, wandering
 from bench.faults.programs.host import spinning_beside
 from bench.lib.child_processes import running
 from bench.lib.debian_programs import redis
-from bench.lib.http_load import Rate
+from bench.lib.http_load import Counts, Rate, read_account, write_account
 
 RATE = 4000
 CLIENTS, TOGETHER = 2, 20
@@ -67,13 +67,15 @@ def _encoded(words: Sequence[object]) -> bytes:
     return b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%b\r\n" % (len(part), part) for part in parts)
 
 
-def load(path: Path, rate: Rate, seed: int) -> None:
+def load(path: Path, rate: Rate, seed: int, counts: Counts) -> None:
     """Ask at random times, at a rate that is constant on average; 3 % of the commands sort a list."""
     client, chance, due = Client(path), random.Random(seed), time.monotonic()
     while True:
         due = max(due + chance.expovariate(rate.now() / CLIENTS / TOGETHER), time.monotonic() - 1)
         time.sleep(max(0.0, due - time.monotonic()))
+        began = time.monotonic()
         client.ask_all([command(chance) for _ in range(TOGETHER)])
+        counts.latencies_s.append(time.monotonic() - began)
 
 
 def command(chance: random.Random) -> tuple[object, ...]:
@@ -86,10 +88,14 @@ def command(chance: random.Random) -> tuple[object, ...]:
     return ("LRANGE", "recent", 0, 20) if kind < 0.6 else ("GET", key)
 
 
-def loads(path: str, rate: str) -> None:
+def loads(path: str, rate: str, account: str) -> None:
     """Run the clients until this process is killed."""
-    for seed in range(CLIENTS):
-        threading.Thread(target=load, args=(Path(path), Rate(RATE, Path(rate)), seed)).start()
+    everyone = [Counts() for _ in range(CLIENTS)]
+    for seed, counts in enumerate(everyone):
+        threading.Thread(target=load, args=(Path(path), Rate(RATE, Path(rate)), seed, counts), daemon=True).start()
+    while True:
+        time.sleep(1)
+        write_account(Path(account), everyone)
 
 
 @contextmanager
@@ -120,16 +126,18 @@ def served(folder: Path) -> Iterator[Service]:
 
         fill(LIST)
         client.ask("RPUSH", "recent", *range(100))
-        rate = folder / "rate"
+        rate, account = folder / "rate", folder / "account"
         rate.write_text(str(RATE))
         harmless = stack.enter_context(wandering(lambda factor: replaced(rate, str(RATE * factor))))
-        code = f"from bench.faults.programs.redis import loads; loads({str(folder / 'socket')!r}, {str(rate)!r})"
+        names = f"{str(folder / 'socket')!r}, {str(rate)!r}, {str(account)!r}"
+        code = f"from bench.faults.programs.redis import loads; loads({names})"
         stack.enter_context(running((sys.executable, "-c", code)))
         contention: list[ExitStack] = []
         yield Service(
             name="redis",
             exe="/usr/bin/redis-server",
             pid=server.pid,
+            clients=lambda: read_account(account),
             faults=(
                 Fault(
                     name="SORT of a list ten times as long",
@@ -152,6 +160,7 @@ def served(folder: Path) -> Iterator[Service]:
                     inject=lambda: contention.append(spinning_beside(folder)),
                     undo=lambda: contention.pop().close(),
                     causes=("host",),
+                    alone=True,
                 ),
                 *harmless,
             ),

@@ -118,6 +118,7 @@ def served(folder: Path) -> Iterator[Service]:
                 undo=lambda: opened.pop().close(),
                 functions=functions,
                 causes=causes,
+                alone=True,
             )
 
         yield Service(
