@@ -30,7 +30,7 @@ from bench.lib import server_load
 from bench.lib.bytecode import compiled
 from bench.lib.child_processes import started
 from bench.lib.driver import table
-from bench.lib.own_costs import Costs
+from bench.lib.tools.costs import Costs
 
 NAMES = ("redis-server", "postgres", "shop")
 EVERY_S, MEMORY_S = 0.2, 1.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.lib.tool_output import (
+from bench.lib.tools.output import (
     bpftrace_calls,
     funclatency_calls,
     known,

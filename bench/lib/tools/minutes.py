@@ -19,11 +19,11 @@ from pathlib import Path
 
 from bench.lib.debian_programs import Command
 from bench.lib.losses import Pair
-from bench.lib.own_costs import memory_of
 from bench.lib.peers import BY_FUNCTION, all_probed, bpftrace, funclatency_all, places_in, symbols
 from bench.lib.probe_toggle import SETTLE_S, Meter, cpu_seconds, family
 from bench.lib.server_load import PROGRAMS, Program, Running, serving
-from bench.lib.tool_output import (
+from bench.lib.tools.costs import memory_of
+from bench.lib.tools.output import (
     bpftrace_calls,
     funclatency_calls,
     known,
@@ -31,7 +31,7 @@ from bench.lib.tool_output import (
     specmine_known,
     uftrace_calls,
 )
-from bench.lib.tool_run import Spent, ToolRun, tool_run
+from bench.lib.tools.run import Spent, ToolRun, tool_run
 
 NAMED = 8
 """Functions that bpftrace and funclatency are told to time."""

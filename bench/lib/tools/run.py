@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.lib.child_processes import started
-from bench.lib.own_costs import Costs
 from bench.lib.peers import environment, stopped
+from bench.lib.tools.costs import Costs
 
 LOOK_S, ASK_S = 0.2, 0.02
 """How often CPU time and memory are read, and how often it is asked whether something has come."""
