@@ -76,7 +76,7 @@ format: setup ## let ruff lay out the code
 SHORT := overhead.calls overhead.attach_pauses overhead.probe_sites overhead.bystander
 BENCHES ?= overhead.peers
 
-bench: setup ## specmine beside other tools in one table, in ten minutes (root); BENCHES=list lists all benches, BENCHES='overhead.calls ...' runs some, BENCHES=short the short ones
+bench: setup ## specmine beside other tools in one table, in about ten minutes (root); BENCHES=list lists all benches, BENCHES='overhead.calls ...' runs some, BENCHES=short the short ones
 ifeq ($(strip $(BENCHES)),list)
 	@$(BIN)/python -m bench.lib.index
 else
