@@ -15,8 +15,9 @@ from bench.lib.child_processes import started
 from bench.lib.peers import environment, stopped
 from bench.lib.tools.costs import Costs
 
-LOOK_S, ASK_S = 0.2, 0.02
-"""How often CPU time and memory are read, and how often it is asked whether something has come."""
+LOOK_S, MEMORY_S, ASK_S = 0.2, 1.0, 0.02
+"""How often CPU time and memory are read, and how often it is asked whether something has come. Memory takes the kernel
+milliseconds a process, which the program's clients lose."""
 
 
 @dataclass(slots=True)
@@ -41,6 +42,7 @@ class ToolRun:
     began: float = field(default_factory=time.monotonic)
     costs: Costs = field(default_factory=Costs)
     _looked: float = 0.0
+    _weighed: float = 0.0
 
     @property
     def output(self) -> str:
@@ -63,7 +65,9 @@ class ToolRun:
         while (now := time.monotonic()) < end:
             if now - self._looked >= LOOK_S:
                 self._looked = now
-                self.costs.look(self.process.pid, self.seconds, memory=True)
+                weigh = now - self._weighed >= MEMORY_S
+                self._weighed = now if weigh else self._weighed
+                self.costs.look(self.process.pid, self.seconds, memory=weigh)
             if until():
                 return True
             if self.process.poll() is not None:
