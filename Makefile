@@ -74,11 +74,16 @@ format: setup ## let ruff lay out the code
 
 # All benches together take hours; the docs name the bench above each table that it makes.
 SHORT := overhead.calls overhead.attach_pauses overhead.probe_sites overhead.bystander
+BENCHES ?= overhead.peers
 
-bench: setup ## list the benches; BENCHES='overhead.calls ...' runs some, BENCHES=short the short ones (root)
-	@$(if $(BENCHES),.ci/packages gcc g++ libc6-dev bpftrace bpfcc-tools,$(BIN)/python -m bench.lib.index)
+bench: setup ## specmine beside other tools in one table, in about ten minutes (root); BENCHES=list lists all benches, BENCHES='overhead.calls ...' runs some, BENCHES=short the short ones
+ifeq ($(strip $(BENCHES)),list)
+	@$(BIN)/python -m bench.lib.index
+else
+	@.ci/packages gcc g++ libc6-dev bpftrace bpfcc-tools $(if $(filter overhead.peers,$(BENCHES)),linux-perf uftrace redis-server nginx postgresql)
 	@for b in $(if $(filter short,$(BENCHES)),$(SHORT),$(BENCHES)); do \
 	  echo "== bench.$$b"; $(BIN)/python -m bench.$$b || exit; done
+endif
 
 chaos: setup ## hostile programs under probes, 20 runs each (RUNS=n overrides); needs root
 	@.ci/packages gcc g++ libc6-dev gdb golang-go libboost-context-dev musl-tools libluajit-5.1-dev

@@ -32,7 +32,7 @@ def test_every_bench_finds_what_it_imports() -> None:
 
 @pytest.mark.parametrize(("name", "text"), benches().items())
 def test_every_bench_has_a_question_a_command_and_its_needs(name: str, text: str) -> None:
-    """The docstring begins with the question that the bench answers, which ``make bench`` lists."""
+    """The docstring begins with the question that the bench answers, which ``make bench BENCHES=list`` lists."""
     assert text.splitlines()[0].endswith("?")
     assert f".venv/bin/python -m bench.{name}" in text
     assert "Needs " in text

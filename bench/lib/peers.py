@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
 import re
+import shutil
 import signal
 import struct
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -20,6 +24,16 @@ _TRACEFS = (
     'mountpoint -q /sys/kernel/debug || mount -t debugfs nodev /sys/kernel/debug; exec "$@"'
 )
 """Both tools need it to detach; mounted for them alone where the host has none."""
+
+_REGISTERS = """#ifndef BENCH_REGISTERS
+#define BENCH_REGISTERS
+struct pt_regs {
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
+	unsigned long orig_ax, ip, cs, flags, sp, ss;
+};
+#endif
+"""
+"""The registers of x86-64 as the kernel gives them to a uprobe's program."""
 
 COUNT = "uprobe:{at} {{ @calls = count(); }}"
 HISTOGRAM = (
@@ -66,7 +80,7 @@ def attached(command: Sequence[str], pid: int, places: Sequence[int]) -> Iterato
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,
-        env=_environment(),
+        env=environment(),
     ) as tool:
         try:
             end = time.monotonic() + LIMIT_S
@@ -91,11 +105,21 @@ def stopped(process: subprocess.Popen[Any], number: int = signal.SIGTERM) -> Non
             return
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """Return an environment in which bcc compiles also where no kernel headers are installed."""
     if Path(f"/lib/modules/{os.uname().release}/build").exists():
         return dict(os.environ)
-    return {**os.environ, "BCC_KERNEL_SOURCE": str(ROOT / "probes" / "bpf" / "include")}
+    return {**os.environ, "BCC_KERNEL_SOURCE": _headers()}
+
+
+@functools.cache
+def _headers() -> str:
+    """Return a folder with specmine's stand-ins for kernel headers, and the registers that funclatency asks for."""
+    folder = tempfile.mkdtemp(prefix="specmine-bench-headers-")
+    atexit.register(shutil.rmtree, folder)
+    shutil.copytree(ROOT / "probes" / "bpf" / "include", folder, dirs_exist_ok=True)
+    (Path(folder) / "include" / "uapi" / "linux" / "ptrace.h").write_text(_REGISTERS)
+    return folder
 
 
 def all_probed(pid: int, places: Sequence[int]) -> bool:

@@ -30,7 +30,8 @@ from bench.lib import server_load
 from bench.lib.bytecode import compiled
 from bench.lib.child_processes import in_order, started
 from bench.lib.driver import table
-from bench.overhead.own_cost import Costs, command_for, made
+from bench.lib.tools.costs import Costs
+from bench.overhead.own_cost import command_for, made
 from specmine.daemon.controller.checkpoint import Record
 from specmine.daemon.controller.hotness import IDLE_WAITS
 from specmine.daemon.socket.client import PATIENCE_S, DaemonConnection
