@@ -45,13 +45,32 @@ class Change:
     observed: Level = field(default_factory=Level)
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A window as it was looked at, before it was joined to another one."""
+
+    start_ns: int
+    place: float
+    """Mean log duration of its calls ..."""
+    mean: float
+    """... and the logarithm of their mean duration."""
+
+
+def look_at(observation: Observation) -> Look:
+    """Return what is remembered of a window."""
+    histogram, bias_ns = observation.histogram, observation.bias_ns
+    return Look(observation.start_ns, mean_log(histogram, bias_ns)[0], log_of_mean(histogram, bias_ns)[0])
+
+
 def since(observations: Sequence[Observation], moment_ns: int) -> tuple[Observation, ...]:
     """Return the windows that lie, for the most part, after a moment; at least the newest."""
     after = tuple(one for one in observations if one.timed and one.start_ns + one.end_ns >= 2 * moment_ns)
     return after or tuple(one for one in observations[-1:] if one.timed)
 
 
-def moment_of(change: Change, yardstick: Yardstick, observed: Sequence[Observation], since_ns: int) -> int:
+def moment_of(
+    change: Change, yardstick: Yardstick, observed: Sequence[Observation], since_ns: int, looks: Sequence[Look] = ()
+) -> int:
     """Return when a change began: with the first window that is nearer to what changed than to what is asserted.
 
     Evidence may begin to grow with a window that is off by chance. If no window is near, ``since_ns`` stays.
@@ -64,13 +83,27 @@ def moment_of(change: Change, yardstick: Yardstick, observed: Sequence[Observati
         The windows since the detector's own estimate, oldest first.
     since_ns : int
         That estimate.
+    looks : sequence of Look
+        The newest windows one by one: two that are joined may lie minutes apart, and only the second be off.
     """
     size = log_of(change.factor.value)
     for one in observed:
         factor = log_factor(change, yardstick, one)
         if size and factor is not None and factor / size >= HALF:
-            return max(since_ns, one.start_ns)
+            return max(since_ns, _first_off(change, yardstick, one, looks))
     return since_ns
+
+
+def _first_off(change: Change, yardstick: Yardstick, joined: Observation, looks: Sequence[Look]) -> int:
+    """Return when the first part of a window began that is nearer to its furthest part than to what is usual."""
+    parts = [one for one in looks if joined.start_ns <= one.start_ns < joined.end_ns]
+    usual, sign = yardstick.usual, math.copysign(1.0, log_of(change.factor.value))
+    if change.quantile == "p50":
+        off = [sign * (one.place - usual.mean_log) for one in parts]
+    else:
+        off = [sign * (one.mean - log_of_mean(usual.histogram, usual.bias_ns)[0]) for one in parts]
+    most = max(off, default=0.0)
+    return next((one.start_ns for one, by in zip(parts, off, strict=True) if by >= HALF * most), joined.start_ns)
 
 
 def log_factor(change: Change, yardstick: Yardstick, observation: Observation) -> float | None:

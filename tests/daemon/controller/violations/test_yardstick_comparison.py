@@ -9,12 +9,13 @@ import pytest
 
 from specmine.daemon.config.settings import SECOND
 from specmine.daemon.controller.violations.asserted import Asserted
-from specmine.daemon.controller.violations.change import log_factor, moment_of
+from specmine.daemon.controller.violations.change import log_factor, look_at, moment_of
 from specmine.daemon.controller.violations.yardstick import Yardstick, begun
 from specmine.daemon.controller.violations.yardstick_comparison import change_of
 from specmine.mining.detection.alarm import Alarm, Stream
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation
+from specmine.model.pooling import pooled
 from specmine.model.violation import Direction, What
 
 RNG = np.random.default_rng(3)
@@ -68,6 +69,23 @@ def test_a_change_began_with_the_first_window_that_is_near_it() -> None:
     assert moment_of(change, yardstick, windows, 200 * SECOND) == 220 * SECOND
     assert moment_of(change, yardstick, windows[2:], 225 * SECOND) == 225 * SECOND
     assert moment_of(change, yardstick, windows[:2], 200 * SECOND) == 200 * SECOND
+
+
+@pytest.mark.parametrize(("sorts", "sort_ns", "quantile"), [(0.06, 120_000.0, "p99"), (0.95, 30_000.0, "p50")])
+def test_of_two_joined_windows_the_change_began_with_the_one_that_is_off(
+    sorts: float, sort_ns: float, quantile: str
+) -> None:
+    """They lie 100 s apart, and evidence began to grow before both."""
+    yardstick = learned()
+    before, after, *later = mixture(20, 0.12, 30_000.0), *(mixture(at, sorts, sort_ns) for at in (30, 31, 32))
+    windows = [pooled((before, after)), *later]
+    change = change_of(yardstick, alarm(200 * SECOND), windows)
+    assert change is not None and (change.direction, change.quantile) == (Direction.SLOWER, quantile)
+    looks = [look_at(before), look_at(after)]
+    assert moment_of(change, yardstick, windows, 195 * SECOND) == 200 * SECOND
+    assert moment_of(change, yardstick, windows, 195 * SECOND, looks) == 300 * SECOND
+    both = [replace(looks[1], start_ns=before.start_ns), looks[1]]
+    assert moment_of(change, yardstick, windows, 195 * SECOND, both) == 200 * SECOND
 
 
 @pytest.mark.parametrize(("paused_ns", "of_mean"), [(600_000.0, True), (150_000.0, False)])
