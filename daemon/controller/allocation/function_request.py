@@ -26,6 +26,8 @@ CHEAP = 0.02
 """A finished function that costs less than this share of the budget stays on: its counts remain exact."""
 WHOLE_WINDOW = 1 << 20
 """Calls of a window of a finished function that is on all the time: it lasts as long as windows do."""
+LEAST_JUDGED = 30
+"""Calls of an on-phase of a finished function that are looked at, should it bring no more: the next may be far away."""
 URGENT_NS = 5 * SECOND
 """Windows of functions that are suspected to have changed come this often, before all else."""
 
@@ -73,6 +75,8 @@ def request(function: FunctionState, grant: float, means: Means, settings: Setti
     watch = replace(watch, program=function.home(means.running)) if watch is not None else None
     if watch is not None and function.probe.rate is None:
         watch = replace(watch, burst_hits=min(watch.burst_hits, UNKNOWN_BURST))
+    if watch is not None and function.state in FINISHED and watch.on_ns:
+        watch = replace(watch, minimum_calls=min(watch.minimum_calls, LEAST_JUDGED))
     if watch is not None and function.state in FINISHED and watch.on_ns == 0:
         # its windows cost us more than its calls cost the program: few long ones tell as much as many short ones
         length_ns = min(settings.window_ns, URGENT_NS) if function.violations.urgency else settings.window_ns

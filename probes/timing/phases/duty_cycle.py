@@ -15,6 +15,8 @@ from specmine.probes.timing.windows import Windows
 
 from .shared import SharedPhases
 
+LONGER = 5
+"""An on-phase lasts so many times as long as planned at most."""
 UNCLEAR_MOST = 20
 """Windows discarded for unknown callers of a recursion before it is given up."""
 
@@ -136,7 +138,10 @@ class DutyCycle:
         if not w.attachment.links:  # every process that it was linked for has ended
             w.attachment.switch_off(now_ns)
         elif w.attachment.off_at_ns and now_ns >= w.attachment.off_at_ns:
-            self._end_phase(w, now_ns, now_ns)
+            if self._goes_on(w, now_ns):
+                w.attachment.end_after(now_ns, w.watch.on_ns)
+            else:
+                self._end_phase(w, now_ns, now_ns)
         elif now_ns >= w.schedule.rotate_ns:
             w.schedule.rotated(now_ns)
             if self._choice.has_others(w):
@@ -145,6 +150,18 @@ class DutyCycle:
         else:
             w.bucket.refill(w.watch.hits_per_second, w.watch.burst_hits, now_ns)
         return None
+
+    def _goes_on(self, w: TimedFunction, now_ns: int) -> bool:
+        """Tell whether an on-phase lasts longer: its window is not full yet, and began with it, or before.
+
+        Calls that take longer than they did come more rarely. They cost no more than planned, and would else be looked
+        at only after the next on-phase, up to a minute later.
+        """
+        if w.isolated or w.shares or w.watch.follows or w.window is None:
+            return False
+        began_ns = w.attachment.on_ns
+        is_full = w.window.start_ns > began_ns or w.in_window("timed") >= w.watch.window_calls
+        return not is_full and now_ns - began_ns < LONGER * w.watch.on_ns
 
     def _cut(self, w: TimedFunction, at_ns: int, now_ns: int, *, heard: bool = False) -> None:
         """Make the open window an observation if it holds enough.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from specmine.model.batch import Watch
 from specmine.model.observation import Observation
 from specmine.probes.timing.function.timed_function import TimedFunction
@@ -208,3 +210,22 @@ def test_a_callee_is_noticed_whenever_it_is_met() -> None:
     program.duty.leave(callee, callee.watch, program.now_ns)
     program.poll()
     assert eras[top.slot.number] != first, "its probes are off: another era, though nothing else was met"
+
+
+@pytest.mark.parametrize(("calls", "lasts_ms"), [(12, 500), (231, 100)])
+def test_an_on_phase_that_brings_fewer_calls_than_planned_lasts_longer(calls: int, lasts_ms: int) -> None:
+    """Slow calls come rarely: what came by its end is looked at, though the window is not full."""
+    program = TimedProgram()
+    w = program.watch("slow", **HOW | {"period_ns": 30 * SECOND}, minimum_calls=30)
+    program.poll(50 * SECOND)
+    program.now_ns += 200 * MS
+    program.make(w)
+    began_ns, found = program.now_ns - 100 * MS, list[Observation]()
+    program.call(w, calls)
+    while w.attachment.links:
+        found += program.poll(20 * MS)
+        assert program.now_ns - began_ns < SECOND
+        if lasts_ms > 100 and 300 * MS < program.now_ns - began_ns <= 320 * MS:
+            program.call(w, 24)
+    assert lasts_ms * MS <= program.now_ns - began_ns < (lasts_ms + 150) * MS
+    assert [one.timed for one in found] == [36 if calls == 12 else calls]
