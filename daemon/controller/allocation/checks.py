@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from specmine.daemon.config.settings import SECOND, Settings
@@ -59,7 +59,7 @@ def with_suspected(finished: Sequence[FunctionState], so_far: Plan, means: Means
     urgent = [one for one in finished if one.violations.urgency or _is_surprising(one, means)]
     urgent = [one for one in urgent if not waits_for_work(one)]
     # what is suspected does not wait until debts are paid back
-    budget = max(means.budget, means.income)
+    budget = (1 - settings.verification) * max(means.budget, means.income)
     # windows closer together share their disturbances: of several functions none takes the place of others
     apart = shortest_period_ns(at_once) / max(URGENT_NS, shortest_period_ns(at_once))
 
@@ -114,8 +114,11 @@ def with_checks(
             spent += cost
     periods = check_periods(finished, share, total, means, settings)
     ages = {one.key: means.now_ns - (one.verification.checked_ns or 0) for one in finished}
-    due = [one for one in finished if one.key not in watches and ages[one.key] >= periods[one.key]]
-    due.sort(key=lambda one: (-ages[one.key] / periods[one.key], one.key))
+    others = [one for one in finished if one.key not in watches]
+    others.sort(key=lambda one: (-ages[one.key] / periods[one.key], one.key))
+    due = [one for one in others if ages[one.key] >= periods[one.key]]
+    if not due and _is_silent(finished, periods, means):
+        due = others[:1]
     # what others that are on all the time have spent must not keep checks waiting for ever: overdue ones borrow
     loan = share * OVERDUE_NS / SECOND
     for function in due:
@@ -158,6 +161,18 @@ def with_watching(finished: Sequence[FunctionState], so_far: Plan, means: Means,
             left -= predicted(function, watch, means, settings)
             cash -= first
     return replace(so_far, watches=watches, left=left, cash=cash)
+
+
+def _is_silent(finished: Sequence[FunctionState], periods: Mapping[str, float], means: Means) -> bool:
+    """Tell whether no function was observed for as long as checks would be apart if they came one by one.
+
+    After a violation all were observed at the same time. They would all be due at the same time, too, and what is slow
+    until then be seen by none of them.
+    """
+    if not finished or any(one.probe.watch is not None and one.probe.watch.on_ns for one in finished):
+        return False
+    apart_ns = 1 / sum(1 / periods[one.key] for one in finished)
+    return means.now_ns - max(map(seen_ns, finished)) >= apart_ns
 
 
 def _is_surprising(function: FunctionState, means: Means) -> bool:
