@@ -59,7 +59,7 @@ def tried(daemon: Daemon, service: Service, fault: Fault, options: argparse.Name
     """Inject a fault, wait for a violation and a while longer, undo it, wait until nothing stands."""
     with turn(options.turns, alone=fault.alone):
         _is_calm_after(daemon, CALM_S)
-        outcome = _felt(daemon, service, fault, options)
+        outcome = _injected(daemon, service, fault, options)
     closed_s = _is_calm_after(daemon, options.rest)
     if closed_s is None:
         daemon.acknowledge()
@@ -76,7 +76,8 @@ def _is_calm_after(daemon: Daemon, seconds: float) -> float | None:
     return time.monotonic() - began
 
 
-def _felt(daemon: Daemon, service: Service, fault: Fault, options: argparse.Namespace) -> Outcome:
+def _injected(daemon: Daemon, service: Service, fault: Fault, options: argparse.Namespace) -> Outcome:
+    """Return what was opened while a fault lasted, and what the accounts say of it."""
     accounts = fault.account, service.clients
     before = list(map(_read, accounts))
     time.sleep(USUAL_S if any(accounts) else 0)

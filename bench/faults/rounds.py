@@ -25,7 +25,7 @@ LANES = (("shop",), ("nginx", "redis", "postgres"), ("apache", "mariadb"))
 TRY_S = 110.0
 """About how long a try takes: when the next program must begin to learn."""
 FAULT_S, JOIN_S, REST_S = 120, 15, 300
-HARMLESS = r"^(?!harmless)"
+REAL = r"^(?!harmless)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--learn", type=float, default=600, help="seconds that each program is learned at least")
-    parser.add_argument("--only", default=HARMLESS, help="faults whose name matches this; by default all real ones")
+    parser.add_argument("--only", default=REAL, help="faults whose name matches this; by default all real ones")
     options = parser.parse_args()
     in_order()
     options.folder.mkdir(parents=True, exist_ok=True)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from specmine.daemon.config.settings import SECOND, Settings
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.phase import FINISHED, State
+from specmine.mining.detection.values import LEAST_CALLS
 from specmine.model.batch import Watch
 from specmine.model.observation import Kind
 from specmine.model.probe_kind import PROBE_KINDS
@@ -26,8 +27,6 @@ CHEAP = 0.02
 """A finished function that costs less than this share of the budget stays on: its counts remain exact."""
 WHOLE_WINDOW = 1 << 20
 """Calls of a window of a finished function that is on all the time: it lasts as long as windows do."""
-LEAST_JUDGED = 30
-"""Calls of an on-phase of a finished function that are looked at, should it bring no more: the next may be far away."""
 URGENT_NS = 5 * SECOND
 """Windows of functions that are suspected to have changed come this often, before all else."""
 
@@ -76,7 +75,8 @@ def request(function: FunctionState, grant: float, means: Means, settings: Setti
     if watch is not None and function.probe.rate is None:
         watch = replace(watch, burst_hits=min(watch.burst_hits, UNKNOWN_BURST))
     if watch is not None and function.state in FINISHED and watch.on_ns:
-        watch = replace(watch, minimum_calls=min(watch.minimum_calls, LEAST_JUDGED))
+        # should the on-phase bring no more calls than these, they are looked at: the next one may be far away
+        watch = replace(watch, minimum_calls=min(watch.minimum_calls, LEAST_CALLS))
     if watch is not None and function.state in FINISHED and watch.on_ns == 0:
         # its windows cost us more than its calls cost the program: few long ones tell as much as many short ones
         length_ns = min(settings.window_ns, URGENT_NS) if function.violations.urgency else settings.window_ns

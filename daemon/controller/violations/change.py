@@ -46,8 +46,8 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """A window as it was looked at, before it was joined to another one."""
+class WindowLocation:
+    """Where the durations of a window lie, before it was joined to another one."""
 
     start_ns: int
     place: float
@@ -56,10 +56,10 @@ class Look:
     """... and the logarithm of their mean duration."""
 
 
-def look_at(observation: Observation) -> Look:
+def location_of(observation: Observation) -> WindowLocation:
     """Return what is remembered of a window."""
     histogram, bias_ns = observation.histogram, observation.bias_ns
-    return Look(observation.start_ns, mean_log(histogram, bias_ns)[0], log_of_mean(histogram, bias_ns)[0])
+    return WindowLocation(observation.start_ns, mean_log(histogram, bias_ns)[0], log_of_mean(histogram, bias_ns)[0])
 
 
 def since(observations: Sequence[Observation], moment_ns: int) -> tuple[Observation, ...]:
@@ -69,7 +69,11 @@ def since(observations: Sequence[Observation], moment_ns: int) -> tuple[Observat
 
 
 def moment_of(
-    change: Change, yardstick: Yardstick, observed: Sequence[Observation], since_ns: int, looks: Sequence[Look] = ()
+    change: Change,
+    yardstick: Yardstick,
+    observed: Sequence[Observation],
+    since_ns: int,
+    locations: Sequence[WindowLocation] = (),
 ) -> int:
     """Return when a change began: with the first window that is nearer to what changed than to what is asserted.
 
@@ -83,20 +87,20 @@ def moment_of(
         The windows since the detector's own estimate, oldest first.
     since_ns : int
         That estimate.
-    looks : sequence of Look
+    locations : sequence of WindowLocation
         The newest windows one by one: two that are joined may lie minutes apart, and only the second be off.
     """
     size = log_of(change.factor.value)
     for one in observed:
         factor = log_factor(change, yardstick, one)
         if size and factor is not None and factor / size >= HALF:
-            return max(since_ns, _first_off(change, yardstick, one, looks))
+            return max(since_ns, _first_off(change, yardstick, one, locations))
     return since_ns
 
 
-def _first_off(change: Change, yardstick: Yardstick, joined: Observation, looks: Sequence[Look]) -> int:
+def _first_off(change: Change, yardstick: Yardstick, joined: Observation, locations: Sequence[WindowLocation]) -> int:
     """Return when the first part of a window began that is nearer to its furthest part than to what is usual."""
-    parts = [one for one in looks if joined.start_ns <= one.start_ns < joined.end_ns]
+    parts = [one for one in locations if joined.start_ns <= one.start_ns < joined.end_ns]
     usual, sign = yardstick.usual, math.copysign(1.0, log_of(change.factor.value))
     if change.quantile == "p50":
         off = [sign * (one.place - usual.mean_log) for one in parts]

@@ -15,7 +15,7 @@ from specmine.model.observation import Observation
 from specmine.model.violation import Direction, Violation
 
 from . import detection
-from .change import Look
+from .change import WindowLocation
 from .lost_time import LostTime
 from .yardstick import Yardstick
 
@@ -31,8 +31,8 @@ UNDECIDED = 16
 LINGERING = 2
 """After so many windows that are as usual again the next comes soon, too: where a few calls pause, not every window has
 one that does ..."""
-LOOKS = 12
-"""Windows that are remembered as they were looked at."""
+LOCATIONS = 12
+"""Windows that are remembered one by one."""
 PATIENCE, EARNED = 12.0, 0.25
 """... up to so many in vain. Each other window without evidence earns so much of one."""
 
@@ -80,8 +80,8 @@ class FunctionViolations:
     detector: DetectorState = field(default_factory=DetectorState)
     pending: tuple[Observation, ...] = ()
     """Windows too short to be looked at one by one."""
-    looks: tuple[Look, ...] = ()
-    """The newest windows, oldest first."""
+    locations: tuple[WindowLocation, ...] = ()
+    """Of the newest windows, oldest first: history has two of few calls as one."""
     alarms: tuple[Alarm, ...] = ()
     """Of the newest window: suspected, or more; the most evidence first."""
     calm: int = LINGERING + 1
@@ -169,7 +169,7 @@ class FunctionViolations:
             yardstick=self.yardstick.shifted(by_ns) if self.yardstick else None,
             detector=detection.shifted(self.detector, by_ns),
             pending=(),
-            looks=(),
+            locations=(),
             alarms=tuple(replace(one, since_ns=one.since_ns + by_ns) for one in self.alarms),
             standing=tuple(
                 replace(

@@ -25,9 +25,9 @@ from specmine.model.violation import Violation, ViolationState, What
 
 from . import creep
 from .asserted import TRUE
-from .change import LEAST_SHARE, NOTABLE, Change, log_factor, log_of, look_at, moment_of, since
+from .change import LEAST_SHARE, NOTABLE, Change, location_of, log_factor, log_of, moment_of, since
 from .detection import calmed, detected, subject_of, with_earlier
-from .function_violations import LOOKS, Block, FunctionViolations, OpenViolation, identified
+from .function_violations import LOCATIONS, Block, FunctionViolations, OpenViolation, identified
 from .lost_time import with_window
 from .watching import Watching, is_idle_as_usual, is_no_news
 from .yardstick import LEAST_CALLS, LEAST_WINDOWS, Yardstick, begun, settled_by, with_asserted
@@ -66,7 +66,7 @@ def watched(before: FunctionViolations, observation: Observation, around: Watchi
         return replace(before, pending=pending)
     before = replace(before, pending=())
     violations = _without_old(before, observation, around)
-    violations = replace(violations, looks=(*violations.looks, look_at(observation))[-LOOKS:])
+    violations = replace(violations, locations=(*violations.locations, location_of(observation))[-LOCATIONS:])
     yardstick = violations.yardstick
     inherited = yardstick is not None and yardstick.inherited_ns is not None
     asserted = yardstick.asserted if yardstick is not None and inherited else around.asserted
@@ -247,7 +247,7 @@ def _with_new(
             draft.examined.discard(alarm.stream)
             violations = replace(violations, detector=adopted(violations.detector, alarm.stream))
         elif not _is_covered(change, draft.standing):
-            since_ns = moment_of(change, yardstick, observed, alarm.since_ns, violations.looks)
+            since_ns = moment_of(change, yardstick, observed, alarm.since_ns, violations.locations)
             draft.standing.append(_violation(change, since_ns, observation.end_ns, around))
     return violations
 

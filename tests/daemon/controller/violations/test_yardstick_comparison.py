@@ -9,7 +9,7 @@ import pytest
 
 from specmine.daemon.config.settings import SECOND
 from specmine.daemon.controller.violations.asserted import Asserted
-from specmine.daemon.controller.violations.change import log_factor, look_at, moment_of
+from specmine.daemon.controller.violations.change import location_of, log_factor, moment_of
 from specmine.daemon.controller.violations.yardstick import Yardstick, begun
 from specmine.daemon.controller.violations.yardstick_comparison import change_of
 from specmine.mining.detection.alarm import Alarm, Stream
@@ -81,10 +81,10 @@ def test_of_two_joined_windows_the_change_began_with_the_one_that_is_off(
     windows = [pooled((before, after)), *later]
     change = change_of(yardstick, alarm(200 * SECOND), windows)
     assert change is not None and (change.direction, change.quantile) == (Direction.SLOWER, quantile)
-    looks = [look_at(before), look_at(after)]
+    locations = [location_of(before), location_of(after)]
     assert moment_of(change, yardstick, windows, 195 * SECOND) == 200 * SECOND
-    assert moment_of(change, yardstick, windows, 195 * SECOND, looks) == 300 * SECOND
-    both = [replace(looks[1], start_ns=before.start_ns), looks[1]]
+    assert moment_of(change, yardstick, windows, 195 * SECOND, locations) == 300 * SECOND
+    both = [replace(locations[1], start_ns=before.start_ns), locations[1]]
     assert moment_of(change, yardstick, windows, 195 * SECOND, both) == 200 * SECOND
 
 
