@@ -22,8 +22,10 @@ from bench.lib.driver import table
 from bench.lib.proportion import interval
 
 SOON_S, MEDIAN_S, CLOSED_S, FELT, NEAR = 120.0, 60.0, 300.0, 1.1, 0.2
-"""Of what is asked: opened within so many seconds, half of it within so many, closed within so many; clients wait longer
-by this factor; a factor is right within this part of it."""
+"""Of what is asked: opened within so many seconds, half of it within so many, closed within so many.
+
+Clients wait longer by this factor; a factor is right within this part of it.
+"""
 BARS = {"opened within 120 s": 0.9, "right function first": 0.8, "right function among the first three": 0.9,
         "right kind of cause": 0.8, "factor within 20 %": 0.8, "closed within 300 s": 1.0}  # fmt: skip
 
