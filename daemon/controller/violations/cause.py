@@ -28,7 +28,8 @@ WORK, MUCH_WORK = 0.4, 1.0
 """Work is the cause from this share of the difference on, if it alone doubles the duration: who works that much longer
 also waits for CPUs, while waiting makes nobody work longer."""
 OUTGROWN = 2.0
-"""Work that adds so many times the usual duration is no host's doing, however long its calls wait for CPUs as well."""
+"""Work that adds so many times the usual duration is no host's doing, however long its calls wait for CPUs as well, and
+though most functions changed with it: those that call it take as much longer."""
 NEARLY_ALL = 0.9
 """Share of the difference from which a cause is proven: it was measured in these very calls."""
 
@@ -73,7 +74,7 @@ def _verdict(  # noqa: PLR0911  one for each rule
         limit = f"; {facts.limit}" if facts.limit else ""
         text = f"{share(waiting)} of the difference is time in which its calls wait for a CPU{limit}."
         return CauseKind.HOST, waiting >= NEARLY_ALL, text
-    if facts.common and not crowded:
+    if facts.common and not outgrown and not crowded:
         return CauseKind.HOST, False, "Most functions that are watched on this host changed at the same time."
     callee = facts.callee
     if callee is not None and (callee.part is None or callee.part >= CALLEE):

@@ -228,6 +228,11 @@ def test_who_works_many_times_as_long_waits_for_cpus_that_it_keeps_busy_itself()
     took = Histogram.from_durations([300e3 * 12 * (0.9 + 0.0002 * place) for place in range(1000)])
     cause = cause_of(Facts(direction=Direction.SLOWER, usual=before, now=replace(syncs, histogram=took)))
     assert cause.kind is CauseKind.UNKNOWN and "being blocked" in cause.text  # most of it is no work
+    around = Facts(direction=Direction.SLOWER, usual=before, now=saturating(9.0, 0.05), common=True)
+    cause = cause_of(around)  # most functions that are known call it
+    assert cause.kind is CauseKind.LOAD and "work longer" in cause.text
+    assert cause_of(replace(around, callee=Callee(key="c", name="c", part=0.9))).kind is CauseKind.CALLEE
+    assert cause_of(replace(around, now=saturating(2.0, 0.05))).kind is CauseKind.HOST
     new = Facts(direction=Direction.SLOWER, usual=before, now=saturating(9.0, 20.0), new_build="b2e", code="changed")
     assert cause_of(new).kind is CauseKind.CODE
 
