@@ -39,6 +39,9 @@ PLAN_EVERY_NS, PLAN_IN_DEBT_NS, PLAN_UNDER_PRESSURE_NS = SECOND, 500 * MS, 10 * 
 """How often plans are made if no function moved: usually, with an overrun to pay back, with no CPU time of our own."""
 PLAN_MOVED_NS = 2 * SECOND
 """How long what moved waits for the next plan with no CPU time of our own, unless something is newly suspected."""
+PLAN_CHECKS_NS = 3 * SECOND
+"""How often plans are made for checks that are due, however little CPU time of our own is left: else up to 40 s pass
+without a window, and then several come at once."""
 REASON_EVERY_NS = 5 * SECOND
 """How often the reasons of functions that nothing is done about are renewed."""
 WORKER_WARM_NS = 25 * SECOND
@@ -135,6 +138,8 @@ def _stretch(state: ControllerState) -> float:
 def _is_plan_due(state: ControllerState) -> bool:
     if state.plan_by_ns and state.now_ns >= state.plan_by_ns:
         return True
+    if 0 < state.check_ns <= state.now_ns and state.now_ns - state.planned_ns >= PLAN_CHECKS_NS:
+        return True
     every_ns = PLAN_IN_DEBT_NS
     if state.account.balance_ns >= 0:
         pressure = state.agent_cost.pressure
@@ -184,7 +189,7 @@ def _plan(state: ControllerState, actions: list[Action]) -> tuple[ControllerStat
     functions = dict(state.functions)
     for key in sorted(functions):
         functions[key] = _watched(functions[key], made.watches.get(key), state.now_ns, actions)
-    return replace(state, functions=functions, planned_ns=state.now_ns, plan_by_ns=0), made
+    return replace(state, functions=functions, planned_ns=state.now_ns, plan_by_ns=0, check_ns=made.check_ns), made
 
 
 def _named(state: ControllerState) -> Mapping[str, FunctionState]:

@@ -117,7 +117,8 @@ def with_checks(
     others = [one for one in finished if one.key not in watches]
     others.sort(key=lambda one: (-ages[one.key] / periods[one.key], one.key))
     due = [one for one in others if ages[one.key] >= periods[one.key]]
-    if not due and _is_silent(finished, periods, means):
+    check_ns = _next_check_ns(finished, periods)
+    if not due and means.now_ns >= check_ns and not any(_is_on(one) for one in finished):
         due = others[:1]
     # what others that are on all the time have spent must not keep checks waiting for ever: overdue ones borrow
     loan = share * OVERDUE_NS / SECOND
@@ -135,7 +136,7 @@ def with_checks(
             spent += predicted(function, watch, means, settings)
             loan -= borrowed
             cash -= first
-    return replace(so_far, watches=watches, left=so_far.left - spent, cash=cash)
+    return replace(so_far, watches=watches, left=so_far.left - spent, cash=cash, check_ns=check_ns)
 
 
 def with_watching(finished: Sequence[FunctionState], so_far: Plan, means: Means, settings: Settings) -> Plan:
@@ -163,16 +164,21 @@ def with_watching(finished: Sequence[FunctionState], so_far: Plan, means: Means,
     return replace(so_far, watches=watches, left=left, cash=cash)
 
 
-def _is_silent(finished: Sequence[FunctionState], periods: Mapping[str, float], means: Means) -> bool:
-    """Tell whether no function was observed for as long as checks would be apart if they came one by one.
+def _is_on(function: FunctionState) -> bool:
+    """Tell whether a window of its on-phases is awaited."""
+    return function.probe.watch is not None and function.probe.watch.on_ns > 0
+
+
+def _next_check_ns(finished: Sequence[FunctionState], periods: Mapping[str, float]) -> int:
+    """Return when one is to be checked although none is due: as long after the newest window as checks are apart.
 
     After a violation all were observed at the same time. They would all be due at the same time, too, and what is slow
     until then be seen by none of them.
     """
-    if not finished or any(one.probe.watch is not None and one.probe.watch.on_ns for one in finished):
-        return False
+    if not finished:
+        return 0
     apart_ns = 1 / sum(1 / periods[one.key] for one in finished)
-    return means.now_ns - max(map(seen_ns, finished)) >= apart_ns
+    return max(map(seen_ns, finished)) + round(apart_ns)
 
 
 def _is_surprising(function: FunctionState, means: Means) -> bool:

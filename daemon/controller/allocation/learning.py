@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from specmine.daemon.config.settings import Settings
 from specmine.daemon.controller import reasons
@@ -78,7 +79,7 @@ def with_learning(
             waiting[function.key] = _why_not(function, len(watches), most, means)
             # what it is saving for must not be spent on something of less use
             cash -= first
-    return Plan(watches=watches, waiting=waiting, left=left, cash=cash)
+    return replace(so_far, watches=watches, waiting=waiting, left=left, cash=cash)
 
 
 def _grant(function: FunctionState, left: float, others: int, means: Means, settings: Settings) -> float:

@@ -80,3 +80,5 @@ class Plan:
     waiting: Mapping[str, Reason] = field(default_factory=dict)
     left: float = 0.0
     cash: float = 0.0
+    check_ns: int = 0
+    """When the next plan is due, so that no check comes late; 0: there are none."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from specmine.daemon.config.settings import MS, SECOND, Settings
-from specmine.daemon.controller.actions import PLAN_MOVED_NS, act
+from specmine.daemon.controller.actions import PLAN_CHECKS_NS, PLAN_MOVED_NS, act
 from specmine.daemon.controller.decide import decide
 from specmine.daemon.controller.events import Arrived
 from specmine.daemon.controller.phase import State
@@ -63,3 +63,16 @@ def test_nothing_moved_is_planned_for_rarely_under_pressure() -> None:
         assert state.batch is not None
         later, _ = decide(state, Arrived(batch=Batch(now_ns=state.now_ns + 1_500 * MS, spent=state.batch.spent)))
         assert (later.planned_ns > state.planned_ns) is planned
+
+
+@pytest.mark.parametrize(("due_ns", "planned_ns"), [(SECOND, PLAN_CHECKS_NS), (5 * SECOND, 5 * SECOND)])
+def test_checks_are_planned_for_in_time_however_little_of_our_own_time_is_left(due_ns: int, planned_ns: int) -> None:
+    """Plans come up to 40 s apart then, and what is slow until the next one would be seen by no window."""
+    state = under_pressure(1.0)
+    cost = replace(state.agent_cost, stretch=4.0)
+    state = replace(state, agent_cost=cost, check_ns=state.now_ns + due_ns)
+    early, _ = act(replace(state, now_ns=state.now_ns + planned_ns - 1), state.functions)
+    assert early.planned_ns == state.planned_ns
+    due, _ = act(replace(state, now_ns=state.now_ns + planned_ns), state.functions)
+    assert due.planned_ns == state.now_ns + planned_ns
+    assert due.check_ns != state.check_ns

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
 from specmine.daemon.config.settings import Settings
 from specmine.daemon.controller.allocation.function_request import predicted
+from specmine.daemon.controller.allocation.means import Plan
 from specmine.daemon.controller.allocation.scheduler import plan
 from specmine.daemon.controller.call_counts import ProbeState
 from specmine.daemon.controller.function import FunctionState, Identity
@@ -133,11 +133,13 @@ def test_checks_come_in_smaller_windows_where_full_ones_would_come_rarely() -> N
 def test_checks_take_no_more_than_is_kept_for_them() -> None:
     """Each of fifty finished functions is observed as often as its window can be paid for, at least each minute."""
 
-    assert not asked_for(15, 0.2)  # 50 windows of half their size, 550 calls, cost 36 ms: 2 ms a second do so in 18 s
-    assert len(asked_for(20, 0.2)) > 1
+    assert not asked_for(
+        15, 0.2
+    ).watches  # 50 windows of half their size, 550 calls, cost 36 ms: 2 ms a second do so in 18 s
+    assert len(asked_for(20, 0.2).watches) > 1
 
 
-def asked_for(checked_s: float, seen_s: float, watched: Watch | None = None) -> Mapping[str, Watch]:
+def asked_for(checked_s: float, seen_s: float, watched: Watch | None = None) -> Plan:
     """Return what fifty finished functions get that were all checked, and seen, so long ago; one may be watched."""
     finished = []
     for number in range(50):
@@ -147,16 +149,18 @@ def asked_for(checked_s: float, seen_s: float, watched: Watch | None = None) -> 
         finished.append(seen(one, seen_s))
     finished[7] = replace(finished[7], probe=replace(finished[7].probe, watch=watched))
     means = replace(MEANS, budget=1e7, income=1e7, cash=1e9)
-    return plan({one.key: one for one in finished}, means, Settings(verification=0.2)).watches
+    return plan({one.key: one for one in finished}, means, Settings(verification=0.2))
 
 
 def test_functions_that_were_observed_at_the_same_time_are_checked_one_by_one() -> None:
     """Each 18 s: all together would leave the program unseen until then. Fifty of them come 0.36 s apart."""
-    assert not asked_for(0.3, 0.3)
-    (first,) = asked_for(0.4, 0.4).values()
+    early, late = asked_for(0.3, 0.3), asked_for(0.4, 0.4)
+    assert not early.watches
+    assert early.check_ns - NOW_NS == pytest.approx(0.06 * SECOND, rel=0.2)  # when the next plan must be made
+    (first,) = late.watches.values()
     assert first.on_ns
-    assert first.function not in asked_for(0.4, 0.4, watched=first)
-    assert len(asked_for(5, 5)) == 1
+    assert first.function not in asked_for(0.4, 0.4, watched=first).watches
+    assert len(asked_for(5, 5).watches) == 1
 
 
 def test_an_overdue_check_does_not_wait_until_others_have_paid_their_debts() -> None:
