@@ -133,9 +133,8 @@ def test_checks_come_in_smaller_windows_where_full_ones_would_come_rarely() -> N
 def test_checks_take_no_more_than_is_kept_for_them() -> None:
     """Each of fifty finished functions is observed as often as its window can be paid for, at least each minute."""
 
-    assert not asked_for(
-        15, 0.2
-    ).watches  # 50 windows of half their size, 550 calls, cost 36 ms: 2 ms a second do so in 18 s
+    # 50 windows of half their size, 550 calls, cost 36 ms: 2 ms a second do so in 18 s
+    assert not asked_for(15, 0.2).watches
     assert len(asked_for(20, 0.2).watches) > 1
 
 
