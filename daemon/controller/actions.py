@@ -40,8 +40,8 @@ PLAN_EVERY_NS, PLAN_IN_DEBT_NS, PLAN_UNDER_PRESSURE_NS = SECOND, 500 * MS, 10 * 
 PLAN_MOVED_NS = 2 * SECOND
 """How long what moved waits for the next plan with no CPU time of our own, unless something is newly suspected."""
 PLAN_CHECKS_NS = 3 * SECOND
-"""How often plans are made for checks that are due, however little CPU time of our own is left: else up to 40 s pass
-without a window, and then several come at once."""
+"""How often plans are made for checks that are due while CPU time of our own is owed: else up to 40 s pass without a
+window, and then several come at once."""
 REASON_EVERY_NS = 5 * SECOND
 """How often the reasons of functions that nothing is done about are renewed."""
 WORKER_WARM_NS = 25 * SECOND
@@ -138,7 +138,8 @@ def _stretch(state: ControllerState) -> float:
 def _is_plan_due(state: ControllerState) -> bool:
     if state.plan_by_ns and state.now_ns >= state.plan_by_ns:
         return True
-    if 0 < state.check_ns <= state.now_ns and state.now_ns - state.planned_ns >= PLAN_CHECKS_NS:
+    is_check_due = state.agent_cost.stretch > 1 and 0 < state.check_ns <= state.now_ns
+    if is_check_due and state.now_ns - state.planned_ns >= PLAN_CHECKS_NS:
         return True
     every_ns = PLAN_IN_DEBT_NS
     if state.account.balance_ns >= 0:

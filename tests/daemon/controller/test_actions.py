@@ -76,3 +76,5 @@ def test_checks_are_planned_for_in_time_however_little_of_our_own_time_is_left(d
     due, _ = act(replace(state, now_ns=state.now_ns + planned_ns), state.functions)
     assert due.planned_ns == state.now_ns + planned_ns
     assert due.check_ns != state.check_ns
+    nothing_owed = replace(state, agent_cost=replace(cost, stretch=1.0), now_ns=state.now_ns + planned_ns)
+    assert act(nothing_owed, state.functions)[0].planned_ns == state.planned_ns  # no plan is later than 10 s then
