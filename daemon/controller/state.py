@@ -71,7 +71,7 @@ class ControllerState:
     plan_by_ns: int = 0
     """When a plan is due because functions moved or were checked since the last one; 0: none did."""
     check_ns: int = 0
-    """When one is due so that the next check does not come late; 0: there are none."""
+    """When the next function is to be checked, by the last plan; 0: none is known."""
     reasoned_ns: int = 0
     published_ns: int = 0
     faded_ns: int = 0

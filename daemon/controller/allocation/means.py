@@ -81,4 +81,4 @@ class Plan:
     left: float = 0.0
     cash: float = 0.0
     check_ns: int = 0
-    """When the next plan is due, so that no check comes late; 0: there are none."""
+    """When the next function is to be checked, CLOCK_MONOTONIC; 0: none is known."""
