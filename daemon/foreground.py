@@ -19,6 +19,7 @@ from specmine.daemon.documents.specification import specification
 from specmine.daemon.host.environment_watcher import EnvironmentWatcher
 from specmine.daemon.persistence.recorder import StoreRecorder
 from specmine.daemon.socket.client import DaemonConnection, NoDaemon
+from specmine.daemon.system.cpu_weight import lighter
 from specmine.daemon.system.kill_switch import check_on
 from specmine.daemon.system.launcher import Command, CommandSource
 from specmine.daemon.worker.process import ProcessWorker
@@ -86,6 +87,7 @@ def mine(options: MineOptions, progress: Progress) -> MineResult:
         if options.command:
             command = Command(options.command, options.user)
             stack.callback(command.kill)
+        stack.enter_context(lighter())  # once the command has started: it keeps its own weight
         selection = chosen(options, command)
         live = live_source(
             config, [selection], watch=settings.watch, ignore=settings.ignore, sampling=not settings.watch
