@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from bench.faults.programs.cpu_quota import CpuQuota
+from bench.faults.programs.cpu_group import CpuGroup
 from bench.faults.programs.fault import Fault, Service, replaced, wandering
 from bench.faults.programs.nginx import seconds_of
 from bench.lib import debian_programs
@@ -48,7 +48,7 @@ def served(folder: Path) -> Iterator[Service]:
         command = (sys.executable, "-m", "bench.lib.http_load", address, "--seconds", 86400, "--rate-in", rate)
         stack.enter_context(running((*command, "--account", account), stdout=-3))
         harmless = stack.enter_context(wandering(lambda factor: replaced(rate, str(RATE * factor))))
-        quota = stack.enter_context(CpuQuota("specmine-bench-apache"))
+        quota = stack.enter_context(CpuGroup("specmine-bench-apache"))
         compressing = ("deflate", "deflate_*", "libz*", "*deflate*", "ap_pass_brigade", "longest_match", "*_handler")
         longer, slower = seconds_of((text * LONGER).encode(), 1), seconds_of(text.encode(), 9)
         usually = seconds_of(text.encode(), 1)

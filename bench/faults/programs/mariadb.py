@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from bench.faults.programs.cpu_quota import CpuQuota
+from bench.faults.programs.cpu_group import CpuGroup
 from bench.faults.programs.fault import Fault, Service, replaced, wandering
 from bench.lib.child_processes import running
 from bench.lib.debian_programs import QUIET, mariadb
@@ -134,7 +134,7 @@ def served(folder: Path) -> Iterator[Service]:
         stack.enter_context(running((sys.executable, "-c", code)))
         holding = f"from bench.faults.programs.mariadb import holds; holds({str(path)!r})"
         harmless = stack.enter_context(wandering(lambda factor: replaced(rate, str(RATE * factor))))
-        quota = stack.enter_context(CpuQuota("specmine-bench-mariadb"))
+        quota = stack.enter_context(CpuGroup("specmine-bench-mariadb"))
         opened: list[ExitStack] = []
 
         def hold() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from bench.faults.programs.cpu_quota import CpuQuota
+from bench.faults.programs.cpu_group import CpuGroup
 from bench.faults.programs.fault import Fault, Service, replaced, wandering
 from bench.lib import debian_programs
 from bench.lib.child_processes import running, started
@@ -57,7 +57,7 @@ def served(folder: Path) -> Iterator[Service]:
         command = (sys.executable, "-m", "bench.lib.http_load", address, "--seconds", 86400, "--rate-in", rate)
         stack.enter_context(running((*command, "--account", account), stdout=-3))
         harmless = stack.enter_context(wandering(lambda factor: replaced(rate, str(RATE * factor))))
-        quota = stack.enter_context(CpuQuota("specmine-bench-nginx"))
+        quota = stack.enter_context(CpuGroup("specmine-bench-nginx"))
         yield Service(
             name="nginx",
             exe="/usr/sbin/nginx",

@@ -13,11 +13,14 @@ from typing import Any
 
 import yaml
 
+from bench.faults.programs.cpu_group import CpuGroup
 from bench.faults.programs.fault import Service
 from bench.lib.child_processes import running
 from specmine.daemon.socket.client import PATIENCE_S, DaemonConnection, NoDaemon
 
 RECOVER = "30s"
+CPU_WEIGHT, CPUS = 20, 0.5
+"""As systemd/specmined.service has them. In the group of all others it would hardly run where all CPUs are taken."""
 
 
 class Daemon:
@@ -45,7 +48,11 @@ class Daemon:
         path = self.folder / "specmined.yaml"
         path.write_text(yaml.safe_dump(configuration))
         command = (Path(sys.executable).parent / "specmined", "--config", path)
-        with (self.folder / "log").open("wb") as log, running(command, stderr=log) as daemon:
+        group = CpuGroup(f"specmine-bench-daemon-{service.name}")
+        with (self.folder / "log").open("wb") as log, running(command, stderr=log) as daemon, group:
+            group.weigh(CPU_WEIGHT)
+            group.limit(CPUS)
+            group.add(daemon.pid)
             while not (self.folder / "socket").exists():
                 if daemon.poll() is not None:
                     raise SystemExit((self.folder / "log").read_text())
