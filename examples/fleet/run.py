@@ -1,6 +1,6 @@
 """The demo of a fleet: three hosts, one slow, one with a newer build; the fleet says which is what.
 
-    make fleet-demo      (or: .venv/bin/python -m examples.fleet.run [--seconds 30] [--restarts 4])
+    make fleet-demo      (or: .venv/bin/python -m examples.fleet.run [--seconds 240] [--restarts 4])
 
 Needs root, gcc and PostgreSQL's binaries. The hosts are this machine with a name and a boot of its own for each, in
 namespaces. Each runs specmined and a small server; that of web-2 has 2.3 times as much to do. web-3 gets a build in
@@ -32,6 +32,7 @@ from specmine.store import Build, Writes, open_store
 from tests.support.postgres import Postgres, binaries, running
 
 WINDOWS = 2  # of each function in each lifetime, if there is time
+LEAST_S = 12  # of each lifetime; of the time beyond that one takes half at most
 SLOW, UPGRADED, REGRESSED = "web-2", "web-3", "parse"
 SLOWNESS = "2.3"
 OUTLIERS = re.compile(r"specmine_fleet_outlier_hosts? |specmine_fleet_outlier_host_factor_ratio\{")
@@ -40,7 +41,7 @@ OUTLIERS = re.compile(r"specmine_fleet_outlier_hosts? |specmine_fleet_outlier_ho
 def main() -> int:
     """Run the demo; 0 if the slow host and the new build's function are named."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=30, help="at most, of each lifetime of the programs")
+    parser.add_argument("--seconds", type=float, default=240, help="at most, of all lifetimes of the programs")
     parser.add_argument("--restarts", type=int, default=4, help="lifetimes of each build")
     given = parser.parse_args()
     if os.geteuid() != 0 or binaries() is None or shutil.which("gcc") is None:
@@ -87,6 +88,7 @@ def live(fleet: list[DemoHost], builds: dict[str, Path], given: argparse.Namespa
         each.start_daemon()
     for each in fleet:
         each.wait_for_store(60)
+    end, left = time.monotonic() + given.seconds, given.restarts * len(builds)
     for build, path in builds.items():
         others = "All hosts run" if build == "v1" else f"{fleet[-1].name} runs"
         print(f"{others} build {build}; each program is started {given.restarts} times.", flush=True)
@@ -94,7 +96,8 @@ def live(fleet: list[DemoHost], builds: dict[str, Path], given: argparse.Namespa
         for _ in range(given.restarts):
             for each in fleet:
                 each.restart_program()
-            until = time.monotonic() + given.seconds
+            now, left = time.monotonic(), left - 1
+            until = now + max(LEAST_S, (end - now - left * LEAST_S) / 2)
             while time.monotonic() < until and min(each.windows() for each in fleet) < WINDOWS:
                 time.sleep(0.5)
         for each in fleet:
