@@ -69,7 +69,7 @@ def tried(daemon: Daemon, service: Service, fault: Fault, options: argparse.Name
 def _is_calm_after(daemon: Daemon, seconds: float) -> float | None:
     """Return after how long nothing stands; None: not within so many seconds."""
     began = time.monotonic()
-    while daemon.slower():
+    while daemon.slower() != []:  # a daemon that does not answer has told nothing
         if time.monotonic() - began > seconds:
             return None
         time.sleep(POLL_S)
@@ -83,7 +83,7 @@ def _injected(daemon: Daemon, service: Service, fault: Fault, options: argparse.
     time.sleep(USUAL_S if any(accounts) else 0)
     usual = list(map(_mean, accounts, before))
     known = _known(daemon, fault)
-    stand = {each["id"] for each in daemon.slower()}
+    stand = {each["id"] for each in daemon.slower() or ()}
     began_ns = time.time_ns()
     fault.inject()
     began, at_fault = time.monotonic(), list(map(_read, accounts))
@@ -91,7 +91,7 @@ def _injected(daemon: Daemon, service: Service, fault: Fault, options: argparse.
     try:
         while time.monotonic() - began < options.fault:
             time.sleep(POLL_S)
-            found = [each for each in daemon.slower() if each["id"] not in stand] or found
+            found = [each for each in daemon.slower() or () if each["id"] not in stand] or found
             if found and opened_s is None:
                 opened_s = time.monotonic() - began
             if opened_s is not None and not fault.harmless and time.monotonic() - began > opened_s + options.join:
@@ -189,7 +189,7 @@ def _undisturbed(daemon: Daemon, service: Service, quiet_s: float) -> Outcome:
     nothing = Fault(name=f"none, {quiet_s:.0f} s", inject=lambda: None, undo=lambda: None, harmless=True)
     while time.monotonic() - began < quiet_s:
         time.sleep(QUIET_POLL_S)
-        after_s, found = time.monotonic() - began, daemon.slower()
+        after_s, found = time.monotonic() - began, daemon.slower() or []
         for violation in found:
             if violation["id"] not in seen:
                 seen.add(violation["id"])

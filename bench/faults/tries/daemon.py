@@ -65,8 +65,8 @@ class Daemon:
         asked = subprocess.run([*command, "--socket", self.folder / "socket"], capture_output=True, check=False)
         return list(json.loads(asked.stdout)["functions"]) if asked.stdout else []
 
-    def slower(self) -> list[dict[str, Any]]:
-        """Return open violations that are slower: causes first, the largest factor first.
+    def slower(self) -> list[dict[str, Any]] | None:
+        """Return open violations that are slower: causes first, the largest factor first; None: it does not answer.
 
         What is asked each two seconds must be cheap: the daemon answers within its own budget.
         """
@@ -74,12 +74,12 @@ class Daemon:
             with closing(DaemonConnection(self.folder / "socket", timeout_s=PATIENCE_S)) as connection:
                 listed = connection.ask({"command": "violations"})["violations"]
         except NoDaemon:  # or one that got no CPU time for so long
-            return []
+            return None
         found = [each for each in listed if each["state"] == "open" and each["direction"] == "slower"]
         return sorted(found, key=lambda each: (bool(each.get("because")), -(each["factor"] or 0)))
 
     def acknowledge(self) -> None:
         """Acknowledge all that stands."""
         command = Path(sys.executable).parent / "specmine"
-        for name in {each["function"] for each in self.slower()}:
+        for name in {each["function"] for each in self.slower() or ()}:
             subprocess.run([command, "acknowledge", name, "--socket", self.folder / "socket"], check=False)
