@@ -1,6 +1,6 @@
 """How much less does a saturated server do while ``mine`` starts, and how long until its first number?
 
-    .venv/bin/python -m bench.overhead.starting [PROGRAM...] [--rounds 4] [--seconds 20]
+    .venv/bin/python -m bench.overhead.starting [PROGRAM...] [--rounds 4]
 
 ``mine`` weighs a fifth of a service. In each round it runs once so, and once as any other process, in random order.
 Each run is compared with the five seconds before it. The programs are those of bench/lib/server_load.py; server and
@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import os
 import random
-import re
 import statistics
 import subprocess
 import sys
@@ -27,9 +26,10 @@ from pathlib import Path
 from bench.lib.bytecode import compiled
 from bench.lib.driver import table
 from bench.lib.server_load import loaded
+from bench.lib.tools.minutes import FIRST
 
 AUTOGROUPS = Path("/proc/sys/kernel/sched_autogroup_enabled")
-BEFORE_S, AFTER_S, EVERY_S = 5.0, 4.0, 0.25
+BEFORE_S, SECONDS, AFTER_S, EVERY_S = 5.0, 20.0, 4.0, 0.25
 PARTS = ((0.0, 6.0), (6.0, 12.0), (12.0, 20.0))
 """Of a run, in seconds since its start."""
 AS_ANY_OTHER = """
@@ -39,7 +39,6 @@ from specmine.daemon import foreground
 foreground.lighter = contextlib.nullcontext
 sys.exit(main())
 """
-NUMBER = re.compile(rb"\d ?(ns|us|ms)\b")
 WAYS = {"a fifth of a service": ("-m", "specmine.cli"), "any other process": ("-c", AS_ANY_OTHER)}
 
 
@@ -83,18 +82,18 @@ def first_number_s(way: str, pid: int, seconds: float) -> float | None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            if found is None and NUMBER.search(line):
+            if found is None and FIRST.encode() in line:
                 found = time.monotonic() - began
     return found
 
 
-def tried(way: str, pid: int, rate: Rate, seconds: float) -> tuple[float | None, ...]:
+def tried(way: str, pid: int, rate: Rate) -> tuple[float | None, ...]:
     """Return after how long there was a number, and the factor of the work in each part of the run."""
     time.sleep(BEFORE_S)
     began = time.monotonic()
-    first = first_number_s(way, pid, seconds)
+    first = first_number_s(way, pid, SECONDS)
     usual = rate.between(began - BEFORE_S, began)
-    parts = [rate.between(began + start, began + min(end, seconds)) / usual for start, end in PARTS if start < seconds]
+    parts = [rate.between(began + start, began + end) / usual for start, end in PARTS]
     time.sleep(AFTER_S)
     return first, *parts
 
@@ -104,7 +103,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="What a server loses while mine starts.")
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", default=["redis-server", "nginx"])
     parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument("--seconds", type=float, default=20.0)
     options = parser.parse_args()
     if os.geteuid() != 0:
         print("bench.overhead.starting: needs root", file=sys.stderr)
@@ -120,7 +118,7 @@ def main() -> int:
                 first_number_s(next(iter(WAYS)), running.pid, BEFORE_S)  # what is cached is as later
                 for _ in range(options.rounds):
                     for way in random.sample(list(WAYS), len(WAYS)):
-                        found[way].append(tried(way, running.pid, rate, options.seconds))
+                        found[way].append(tried(way, running.pid, rate))
         rows += [(name, way, *map(_shown, zip(*runs, strict=True), ("{:.1f} s", *["{:+.0%}"] * len(PARTS))))
                  for way, runs in found.items()]  # fmt: skip
     table(("program", "mine as", "first number", *(f"work in {a:.0f} to {b:.0f} s" for a, b in PARTS)), rows)

@@ -17,7 +17,8 @@ from pathlib import Path
 
 from specmine.experiments.host.cgroups import Hierarchy, group_of, hierarchy
 
-WEIGHT, SHARES = 20, 204
+WEIGHT = 20
+SHARES = 1024 * WEIGHT // 100
 """As ``CPUWeight=`` of the unit, of 100 by default; and in version 1, of 1024."""
 NICE = 7
 """Weighs 215 beside the 1024 of an ordinary process."""

@@ -11,7 +11,7 @@ import pytest
 
 from specmine.daemon.system import cpu_weight
 from specmine.daemon.system.cpu_weight import NAME, NICE, lighter
-from specmine.experiments.host.cgroups import Hierarchy
+from specmine.experiments.host.cgroups import Hierarchy, group_of, hierarchy
 
 BUSCTL = """#!/bin/sh
 echo "$@" > {asked}
@@ -142,6 +142,10 @@ def test_the_kernel_has_it_so() -> None:
     done = subprocess.run([sys.executable, "-c", REAL], capture_output=True, text=True, check=True)
     first, after = done.stdout.splitlines()
     how, niceness, inside = first.split()
+    tree = hierarchy()
+    top = tree is not None and group_of("self", tree) == tree.root and not cpu_weight._SYSTEMD.is_dir()
+    if tree is not None and top and tree.version == 1 and os.access(tree.root / "cgroup.procs", os.W_OK):
+        assert how == "group"
     assert (how, inside) == ("nice", "0") or (how in ("group", "scope") and int(inside) == 1)
     assert how != "nice" or int(niceness) >= NICE
     assert after == "0" or how == "scope"
