@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from specmine.daemon.config.tree import Config, Program
+from specmine.daemon.host.cpu_limits import cpu_limits
 from specmine.model.batch import Source
 from specmine.probes.kernel.cache import DEFAULT, default_folder
 from specmine.probes.process.selection import Selection
@@ -58,4 +59,4 @@ def live_source(
         max_open_ns=config.windows.max_open_ns,
         kill_switch=config.kill_switch,
     )
-    return BpfSource(selections, settings)
+    return BpfSource(selections, settings, cpu_limits=cpu_limits())

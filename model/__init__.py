@@ -4,7 +4,7 @@
   and ``split``; ``pooling`` makes one of several
 - What passes between the kernel side and the daemon? ``batch``
 - Which function is it, and which does a user mean? ``function``, ``globs``
-- What is the host like? ``host_environment``
+- What has a program of its host? ``host/``
 - What can go wrong? ``errors``
 - How is it written? ``text`` (for people), ``units`` (in configurations), ``json_codec``
 - What time is it? ``clock``

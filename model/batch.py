@@ -11,6 +11,7 @@ from pathlib import PurePath
 from typing import Protocol
 
 from .function import Function, Reason
+from .host.cpu_shortage import CpuShortage
 from .inside.waits import Waits
 from .observation import Kind, Observation
 
@@ -264,6 +265,8 @@ class Batch:
     was suspended."""
     host_busy_ns: int = 0
     """Time since the boot in which CPUs of the host were busy, with whatever, summed over them; 0: not known."""
+    cpu_shortages: tuple[CpuShortage, ...] = ()
+    """What kept each program from CPU time since the last look; () where there was no look."""
     breakpoints: int = -1
     """Breakpoints seen in the programs' code while the kill switch is on; -1: not all was looked at, or it is off."""
 
@@ -332,6 +335,8 @@ class FollowWaits:
     """Request: find out where the calls of these functions wait, from time to time; of no others."""
 
     functions: tuple[str, ...]
+    cost_ns: float = 0.0
+    """What that may cost the watched programs in a second, on average over phases and pauses, ns; 0: no matter what."""
 
 
 Request = Watch | Unwatch | Sampling | FollowWaits

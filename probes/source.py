@@ -42,6 +42,7 @@ from specmine.probes.kernel.structs import (
 from specmine.probes.kernel.tracepoints import Tracepoints
 from specmine.probes.process.bystanders import Bystanders
 from specmine.probes.process.code_sizes import CodeSizes
+from specmine.probes.process.cpu_shortages import CpuLimits, CpuShortages, no_limits
 from specmine.probes.process.host_cpu import HostCpu
 from specmine.probes.process.selection import Selection, check_choice
 from specmine.probes.process.self_cpu import SelfCpu
@@ -98,7 +99,9 @@ class SourceSettings:
 class BpfSource:
     """The live Source."""
 
-    def __init__(self, selections: Iterable[Selection], settings: SourceSettings) -> None:
+    def __init__(
+        self, selections: Iterable[Selection], settings: SourceSettings, *, cpu_limits: CpuLimits = no_limits
+    ) -> None:
         """Check the choice; nothing is loaded before ``start``. Raises InputError for a choice that cannot be."""
         self._selections = tuple(selections)
         self._settings = settings
@@ -106,6 +109,7 @@ class BpfSource:
         self._loaded: Loaded | None = None
         self._look_ns = 0
         self._self_cpu, self._host_cpu = SelfCpu(), HostCpu()
+        self._cpu_shortages = CpuShortages(cpu_limits)
         self._utc_offset = UtcOffset()
         self._started = ExitStack()
         """Ends what was started, the newest first."""
@@ -281,7 +285,7 @@ class BpfSource:
             waits = request.waits if "on_switch" in self._links.programs else 0
             self._profiler.set_rate(request.hertz, now_ns, sample_ns=self._prices.sample_ns, waits=waits)
         elif isinstance(request, FollowWaits) and self._wait_meter is not None:
-            self._wait_meter.ask(request.functions, now_ns)
+            self._wait_meter.ask(request.functions, now_ns, most_ns=request.cost_ns, walk_ns=self._prices.sample_ns)
 
     def _take_later_programs(self) -> None:
         """Hand on the programs that were loaded meanwhile, and carry out what waited for them."""
@@ -386,6 +390,7 @@ class BpfSource:
             notes=self._take_notes(),
             utc_offset_ns=utc_offset_ns,
             host_busy_ns=self._host_cpu.busy_ns(now_ns),
+            cpu_shortages=self._cpu_shortages.look(self._programs.members.values(), now_ns),
         )
 
     def _take_notes(self) -> tuple[str, ...]:

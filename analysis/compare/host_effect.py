@@ -10,7 +10,7 @@ from specmine.mining.regression.attribution import ChangeAttribution
 from specmine.mining.regression.host_effect import HostEvidence, host_evidence
 from specmine.mining.regression.sample import histogram_of
 from specmine.model.histogram import Histogram
-from specmine.model.host_environment import Environment, common, differences
+from specmine.model.host.environment import Environment, common, differences
 
 
 def environments_document(

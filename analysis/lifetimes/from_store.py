@@ -16,7 +16,7 @@ from specmine.model.batch import CallSamples, boot_of
 from specmine.model.call_path import CallPath
 from specmine.model.function import Function
 from specmine.model.histogram import Histogram
-from specmine.model.host_environment import environment_from
+from specmine.model.host.environment import environment_from
 from specmine.model.observation import Observation
 from specmine.store import Build, Contents, LifetimeSummary, Where, environment_at, read_store
 

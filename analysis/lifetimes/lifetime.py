@@ -9,7 +9,7 @@ from specmine.mining.assertions.expression import Formula, asks_blocked, callees
 from specmine.mining.regression.comparison import LifetimeSample
 from specmine.mining.regression.sample import Floats, Sample
 from specmine.model.histogram import Histogram
-from specmine.model.host_environment import Environment
+from specmine.model.host.environment import Environment
 
 PREFIX = 256
 """Durations of each lifetime that are stored in their order."""

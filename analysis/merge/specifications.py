@@ -14,7 +14,7 @@ from specmine.mining.assertions.expression import render, to_records
 from specmine.mining.model_merge.alignment import Names, common_forms
 from specmine.mining.model_merge.consistency import Consistency
 from specmine.model.call_path import CallPath, Frame
-from specmine.model.host_environment import common, environment_from
+from specmine.model.host.environment import common, environment_from
 
 from .calls import merged_calls
 from .model import Document, Key, Model, has_paths, join_models, key_of, models_in, names_of, rename_paths

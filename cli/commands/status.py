@@ -19,7 +19,7 @@ from specmine.cli.base.options import reading_options
 from specmine.cli.base.output import emit, width
 from specmine.cli.base.sources import read_document, read_functions, read_status, read_violations
 from specmine.cli.base.typography import typeset
-from specmine.cli.text.daemon_facts import facts, not_seen
+from specmine.cli.text.daemon_facts import facts, not_seen, short_of_cpu
 from specmine.cli.text.specification import heading
 from specmine.cli.text.status import headline
 from specmine.daemon.documents.json_text import json_text
@@ -58,7 +58,7 @@ def command(verbose: bool, store: Where | None, socket: Path | None, form: str) 
     undecided = sum(each.get("state") in FINISHED and group_of(each) in UNDECIDED for each in entries)
     first = headline(found, asserted, width(), undecided)
     if store is None:
-        first = [*not_seen(status), *first]
+        first = [*not_seen(status), *short_of_cpu(status), *first]
         if verbose:
             lines += list(_lines(_without_unmeasured(status)))
         else:

@@ -36,6 +36,15 @@ def not_seen(status: Document) -> list[str]:
     return lines
 
 
+def short_of_cpu(status: Document) -> list[str]:
+    """Return a line for each program that more than usual keeps from CPU time."""
+    return [
+        f"Short of CPU time: {escaped(str(each['program']))}: {escaped(str(each['short_of_cpu']))}."
+        for each in status.get("watched") or ()
+        if each.get("short_of_cpu")
+    ]
+
+
 def facts(status: Document, found_when: str = "") -> Iterator[str]:
     """Yield what would be found, what nothing is asserted of, the programs, what specmine costs, and its notes."""
     if found_when:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
@@ -11,7 +12,7 @@ from specmine.model.batch import FollowWaits, Sampling, Unwatch, Watch
 from specmine.model.function import Reason
 
 from . import reasons
-from .allocation.account import spendable
+from .allocation.account import BudgetAccount, spendable
 from .allocation.function_request import same_enough
 from .allocation.means import Means, Plan
 from .allocation.scheduler import plan
@@ -30,18 +31,22 @@ from .hotness import (
     total_of,
 )
 from .phase import FINISHED, State
+from .problems.short_of_cpu import first_to_show
 from .problems.unmapped import away
 from .sharing.orders import fitted, left_out, shared
 from .state import ControllerState
 from .wait_requests import followed
 
 PLAN_EVERY_NS, PLAN_IN_DEBT_NS, PLAN_UNDER_PRESSURE_NS = SECOND, 500 * MS, 10 * SECOND
-"""How often plans are made if no function moved: usually, with an overrun to pay back, with no CPU time of our own."""
+"""How often plans are made if no function moved: usually, soon after an overrun (the time in which it is paid back, if
+that is longer), and with no CPU time of our own."""
 PLAN_MOVED_NS = 2 * SECOND
 """How long what moved waits for the next plan with no CPU time of our own, unless something is newly suspected."""
 PLAN_CHECKS_NS = 3 * SECOND
-"""How often plans are made for checks that are due while CPU time of our own is owed: else up to 40 s pass without a
-window, and then several come at once."""
+"""How often plans are made for checks that are due: with no CPU time of our own else 10 to 40 s pass without a window,
+and then several come at once."""
+FOLLOWED_PART = 0.25
+"""Share of the overhead budget that looks at where calls wait may take."""
 REASON_EVERY_NS = 5 * SECOND
 """How often the reasons of functions that nothing is done about are renewed."""
 WORKER_WARM_NS = 25 * SECOND
@@ -138,14 +143,17 @@ def _stretch(state: ControllerState) -> float:
 def _is_plan_due(state: ControllerState) -> bool:
     if state.plan_by_ns and state.now_ns >= state.plan_by_ns:
         return True
-    is_check_due = state.agent_cost.stretch > 1 and 0 < state.check_ns <= state.now_ns
-    if is_check_due and state.now_ns - state.planned_ns >= PLAN_CHECKS_NS:
+    since_ns = state.now_ns - state.planned_ns
+    if 0 < state.check_ns <= state.now_ns and since_ns >= PLAN_CHECKS_NS:
         return True
-    every_ns = PLAN_IN_DEBT_NS
-    if state.account.balance_ns >= 0:
-        pressure = state.agent_cost.pressure
-        every_ns = round(_stretch(state) * (PLAN_EVERY_NS + pressure * (PLAN_UNDER_PRESSURE_NS - PLAN_EVERY_NS)))
-    return state.now_ns - state.planned_ns >= every_ns
+    pressure = state.agent_cost.pressure
+    every_ns = round(_stretch(state) * (PLAN_EVERY_NS + pressure * (PLAN_UNDER_PRESSURE_NS - PLAN_EVERY_NS)))
+    return since_ns >= min(every_ns, max(PLAN_IN_DEBT_NS, _debt_lasts_ns(state.account)))
+
+
+def _debt_lasts_ns(account: BudgetAccount) -> float:
+    """Return how long a debt takes to be paid back; infinite without one."""
+    return -account.balance_ns * SECOND / max(account.rate, 1.0) if account.balance_ns < 0 else math.inf
 
 
 def _without(functions: Mapping[str, FunctionState], left: Collection[str]) -> Mapping[str, FunctionState]:
@@ -162,7 +170,7 @@ def _means_of(state: ControllerState, left: Collection[str] = ()) -> Means:
         income=state.account.rate,
         cash=state.account.balance_ns,
         cpu_rate=state.account.cpu_rate,
-        surprising=state.surprise.at(state.now_ns),
+        surprising=state.surprise.at(state.now_ns) | first_to_show(state.shortages, state.functions, state.now_ns),
         loop_waits=state.loop_waits,
         prices=state.started.prices,
         slow_links=state.started.host.get("link") == "perf",
@@ -244,7 +252,7 @@ def _follow(state: ControllerState, actions: list[Action]) -> ControllerState:
     wanted = followed(state)
     if wanted == state.followed:
         return state
-    actions.append(FollowWaits(functions=wanted))
+    actions.append(FollowWaits(functions=wanted, cost_ns=FOLLOWED_PART * state.account.rate if wanted else 0.0))
     return replace(state, followed=wanted)
 
 

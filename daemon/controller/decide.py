@@ -50,6 +50,7 @@ from .sharing.adoption import waiting, with_statements
 from .sharing.orders import told
 from .state import ControllerState, with_lifetimes
 from .surprise import judged, with_samples
+from .violations.cpu_shortage import began, with_looks
 from .violations.host_detection import with_spreads, with_window
 from .wait_requests import with_question, with_waits
 
@@ -217,7 +218,7 @@ def _absorbed(state: ControllerState, batch: Batch) -> ControllerState:
         started=_renewed(state.started, batch),
         bystander_hits=state.bystander_hits + batch.bystander_hits,
     )
-    return _surprised(_faded(_profiled(state, batch)), passed_ns)
+    return _surprised(_faded(_profiled(_supplied(state, batch), batch)), passed_ns)
 
 
 def _agent_cost(state: ControllerState, agent_ns: int, batch: Batch) -> agent_cost.AgentCost:
@@ -259,6 +260,15 @@ def _profiled(state: ControllerState, batch: Batch) -> ControllerState:
     for sample in batch.runtime:
         runtime = runtime.with_sample(sample)
     return replace(state, functions=bounded(functions), runtime=runtime, unfollowed=unfollowed)
+
+
+def _supplied(state: ControllerState, batch: Batch) -> ControllerState:
+    """Add what keeps programs from CPU time; once that is more than usual some functions are timed at once."""
+    if not batch.cpu_shortages:
+        return state
+    shortages = with_looks(state.shortages, batch.cpu_shortages, state.now_ns)
+    planned_ns = 0 if began(shortages, state.shortages) else state.planned_ns
+    return replace(state, shortages=shortages, planned_ns=planned_ns)
 
 
 def _surprised(state: ControllerState, passed_ns: int) -> ControllerState:

@@ -17,6 +17,7 @@ from .function import FunctionState
 from .profile import Profile
 from .sharing.orders import Orders
 from .surprise import Surprise
+from .violations.cpu_shortage import Shortage
 from .violations.host_detection import HostDetection
 
 MOST_ENDED, KEPT_ENDED = 256, 128
@@ -56,6 +57,8 @@ class ControllerState:
     """Start of the last burst of sampling."""
     surprise: Surprise = field(default_factory=Surprise)
     """What bursts found more of than usual."""
+    shortages: Mapping[str, Shortage] = field(default_factory=dict)
+    """What keeps each program from CPU time, by its name."""
     idle: Mapping[str, float] = field(default_factory=dict)
     """The share of the time of functions that waits for work, by the profiles when the last burst had ended ..."""
     loop_waits: Mapping[str, float] = field(default_factory=dict)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from specmine.daemon.config.settings import SECOND
 from specmine.model.inside.waits import Waits
-from specmine.model.violation import Direction
+from specmine.model.violation import CauseKind, Direction
 
 from .function import FunctionState
 from .state import ControllerState
@@ -17,6 +17,8 @@ OPEN_NS = 600 * SECOND
 """The waits of a violated function are followed for so long after the violation was opened."""
 MOST_FUNCTIONS = 4
 """Functions whose waits are followed by turns: those asked for come first, then the newest violations."""
+PLACED = frozenset({CauseKind.WAIT, CauseKind.UNKNOWN})
+"""Causes of which the place of waits tells more: calls that work, or wait for a CPU, are blocked as usual."""
 KEPT_PHASES = 8
 """Of a function the newest phases count."""
 KEPT_NS = 600 * SECOND
@@ -47,7 +49,9 @@ def followed(state: ControllerState) -> tuple[str, ...]:
         found_ns = [
             one.violation.found_ns
             for one in standing
-            if one.violation.direction is not Direction.FASTER and not one.violation.because
+            if one.violation.direction is not Direction.FASTER
+            and not one.violation.because
+            and one.violation.cause.kind in PLACED
         ]
         if found_ns and state.now_ns - max(found_ns) <= OPEN_NS and function.probe.watch is not None:
             opened.append((-max(found_ns), key))

@@ -21,7 +21,7 @@ from specmine.mining.off_cpu.host_causes import host_times
 from specmine.mining.regression.host_effect import host_evidence
 from specmine.model.call_path import Frame
 from specmine.model.function import Reason
-from specmine.model.host_environment import environment_from
+from specmine.model.host.environment import environment_from
 from specmine.model.inside.waits import pooled_waits
 from specmine.model.json_codec import encode
 from specmine.model.verdict import Verdict

@@ -15,9 +15,11 @@ from specmine.daemon.controller.allocation.request import affordable_window
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.hotness import is_idle
 from specmine.daemon.controller.phase import FINISHED, State
+from specmine.daemon.controller.problems.short_of_cpu import cpus_of, others_of
 from specmine.daemon.controller.reasons import PASSING
 from specmine.daemon.controller.sharing.orders import left_out
 from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.controller.violations.cpu_shortage import Shortage, in_words
 from specmine.mining.fleet.duty import Purpose
 from specmine.model.batch import PURPOSES, Spent
 
@@ -184,9 +186,22 @@ def _watched(state: ControllerState, daemon: DaemonFacts) -> list[dict[str, Any]
             "processes": sum(each.processes for each in lifetimes if each.called == name),
             "cpu_seconds": state.account.spent.cpu_by_program.get(name, 0) / SECOND,
             "last_call": rfc3339(called[name] + utc_offset_ns(state)) if name in called else None,
+            **_cpu_shortage(state.shortages.get(name), state),
         }
         for name in sorted(chosen | {each.called for each in lifetimes})
     ]
+
+
+def _cpu_shortage(one: Shortage | None, state: ControllerState) -> dict[str, Any]:
+    """Return what keeps a program from CPU time, as shares; in words if it is more than usual."""
+    now = one.now if one is not None else None
+    return {
+        "cpu_waiting_ratio": now.waiting if now is not None else None,
+        "cpu_throttled_ratio": now.throttled if now is not None else None,
+        "cpu_limit": (now.limit_cpus or None) if now is not None else None,
+        "cpu_steal_ratio": now.steal if now is not None else None,
+        "short_of_cpu": in_words(one, others_of(state.account), cpus_of(state)) if one and one.since_ns else "",
+    }
 
 
 def _by_state(state: ControllerState) -> dict[State, int]:

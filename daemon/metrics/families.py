@@ -50,6 +50,21 @@ OF_PROGRAMS: tuple[Family[Mapping[str, Any]], ...] = labelled(
         "When a call of one of its functions was last counted.",
         lambda p: _seconds(p["last_call"]),
     ),
+    gauge(
+        "program_cpu_waiting_ratio",
+        "Share of the time in which its threads could run that they waited for a CPU.",
+        lambda p: p["cpu_waiting_ratio"],
+    ),
+    gauge(
+        "program_cpu_throttled_ratio",
+        "Share of the periods of its CPU limit in which the program was stopped; 0 without a limit.",
+        lambda p: p["cpu_throttled_ratio"],
+    ),
+    gauge(
+        "program_short_of_cpu",
+        "1 while more than usual keeps the program from CPU time, else 0.",
+        lambda p: bool(p["short_of_cpu"]),
+    ),
 )
 
 OF_THE_DAEMON: tuple[Family[Status], ...] = (

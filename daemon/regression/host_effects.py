@@ -10,7 +10,7 @@ import numpy as np
 from specmine.mining.regression.host_effect import host_evidence
 from specmine.model.buckets import BUCKET_MIDDLES, bucket_of
 from specmine.model.histogram import EMPTY, Histogram
-from specmine.model.host_environment import Environment, common, environment_from
+from specmine.model.host.environment import Environment, common, environment_from
 
 Build = tuple[tuple[str, str], str]
 """Function and module, and the build."""

@@ -70,16 +70,26 @@ def group_of(pid: int | str, tree: Hierarchy, proc: Path = Path("/proc")) -> Pat
 
 def limit_of(pid: int | str, tree: Hierarchy | None) -> tuple[int, int] | None:
     """Return the tightest CPU limit above a process, (quota, period) in ns; None if it has none."""
+    return min(limits_of(pid, tree).values(), key=lambda limit: limit[0] / limit[1], default=None)
+
+
+def limits_of(pid: int | str, tree: Hierarchy | None) -> dict[Path, tuple[int, int]]:
+    """Return the CPU limits above a process, (quota, period) in ns, by the folder of their group."""
     folder = group_of(pid, tree) if tree else None
     if tree is None or folder is None:
-        return None
-    limits = [
-        limit
+        return {}
+    return {
+        each: limit
         for each in (folder, *folder.parents)
         if each.is_relative_to(tree.root)
         if (limit := _limit(each, tree.version)) is not None
-    ]
-    return min(limits, key=lambda limit: limit[0] / limit[1], default=None)
+    }
+
+
+def cpu_counts(folder: Path) -> dict[str, int]:
+    """Return what a group's ``cpu.stat`` counts, by name; {} if there is none."""
+    words = _text(folder / "cpu.stat").split()
+    return dict(zip(words[::2], map(int, words[1::2]), strict=True))
 
 
 def _limit(folder: Path, version: int) -> tuple[int, int] | None:

@@ -9,7 +9,7 @@ from typing import Any
 from specmine.experiments.library import EXPERIMENTS
 from specmine.experiments.results.document import stale_reason
 from specmine.experiments.types import Host
-from specmine.model.host_environment import Environment, Known
+from specmine.model.host.environment import Environment, Known
 
 
 def environment_of(entries: Mapping[str, Any], host: Host) -> Environment:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from specmine.experiments.host.cgroups import Hierarchy, group_of, hierarchy
+from specmine.experiments.host.cgroups import Hierarchy, cpu_counts, group_of, hierarchy
 from specmine.model.errors import HostError
 
 NAME = "specmine-experiments"
@@ -61,8 +61,7 @@ class Confinement:
         """Return how often a leaf was throttled, and for how many ns of its CPUs' time."""
         if self.base is None:
             return 0, 0
-        lines = (self._folder(leaf) / "cpu.stat").read_text(encoding="ascii").splitlines()
-        stat = {name: int(value) for name, value in (line.split() for line in lines)}
+        stat = cpu_counts(self._folder(leaf))
         return stat.get("nr_throttled", 0), stat.get("throttled_time", stat.get("throttled_usec", 0) * 1000)
 
     def used_ns(self) -> int:
@@ -70,8 +69,7 @@ class Confinement:
         if self.base is None:
             return 0
         if self.version == 2:
-            words = (self.base / "cpu.stat").read_text(encoding="ascii").split()
-            return int(words[words.index("usage_usec") + 1]) * 1000
+            return cpu_counts(self.base).get("usage_usec", 0) * 1000
         return 0
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from specmine.analysis.lifetimes.lifetime import PREFIX, FunctionLifetime
 from specmine.analysis.lifetimes.seen import seen_in
 from specmine.analysis.lifetimes.selection import RecordedLifetimes
 from specmine.mining.regression.sample import Floats, joined
-from specmine.model.host_environment import Environment, environment_from
+from specmine.model.host.environment import Environment, environment_from
 
 from .ledger import DONE, Record, RunState
 from .results import BadResult, FunctionResult, decoded

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.model.host_environment import Environment
+from specmine.model.host.environment import Environment
 
 WITHIN = 0.05
 """A wait counts as k slices, or as the pause of a limit, if it differs by at most this share of one of them."""

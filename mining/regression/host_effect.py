@@ -17,7 +17,7 @@ from specmine.mining.borders.detection import borders
 from specmine.mining.settings import MiningSettings
 from specmine.model.buckets import BUCKET_EDGES, BUCKETS
 from specmine.model.histogram import Histogram
-from specmine.model.host_environment import (
+from specmine.model.host.environment import (
     WITHIN,
     Cause,
     Difference,

@@ -34,8 +34,10 @@ LINGER_NS = 1_000_000_000
 """How long the end of waits is awaited that began in a phase."""
 RESTS, SOON_NS = (3, 19), 30_000_000_000
 """A pause is so many times as long as the phase before: at first, and once a function has been followed so long."""
-MOST_WALKS, WANTED_WALKS = 2000, 400
-"""Stacks walked in a phase: at most, and about as many are wanted."""
+MOST_WALKS, FEWEST_WALKS, AT_ONCE_S = 2000, 200, 10
+"""Stacks walked in a phase: at most; where the budget is small as many as it pays for in so many seconds, ..."""
+WANTED_PART = 5
+"""... and about so much less are wanted."""
 SPARSER = 8
 """Where the most was reached the phase says nothing, and one wait in so many times as many is followed from then on."""
 MOST_WAKERS = 4
@@ -58,6 +60,10 @@ class _Phase:
     watched_ns: int
     """How long the function's probes had been on in all when it began."""
     slot: int
+    most: int
+    """Stacks that may be walked in it."""
+    passes_ns: float
+    """What the tracepoint had cost watched programs when it began."""
     identity: int = 0
     """Of the attachment that is on; 0: its probes are off."""
     before: NDArray[np.int64] = field(default_factory=lambda: np.zeros(BUCKETS, np.int64))
@@ -122,16 +128,34 @@ class WaitMeter:
         """Key -> since when its waits are wanted, in the order of their turns."""
         self._every: dict[str, int] = {}
         """Key -> one wait in so many is followed."""
+        self._most_ns, self._most = 0.0, MOST_WALKS
+        """What may be spent in a second on average (0: no matter what), and stacks that may be walked in a phase."""
+        self._walk_ns, self._paid_ns = 0.0, 0
+        """What a walk costs, and until when all that was spent will have been earned."""
         self._phase: _Phase | None = None
         self._unnamed: list[_Unnamed] = []
         self._due_ns = 0
         self.walked = 0
         """Stacks walked."""
 
-    def ask(self, functions: Sequence[str], now_ns: int) -> None:
-        """Follow the waits of these functions from now on, and of no others; of new ones at once."""
+    def ask(self, functions: Sequence[str], now_ns: int, *, most_ns: float = 0.0, walk_ns: float = 0.0) -> None:
+        """Follow the waits of these functions from now on, and of no others; of new ones at once.
+
+        Parameters
+        ----------
+        functions : sequence of str
+            Their keys.
+        now_ns : int
+        most_ns : float
+            What that may cost the watched programs in a second, on average; 0: no matter what.
+        walk_ns : float
+            What the walk of a stack costs.
+        """
+        self._most_ns, self._walk_ns = most_ns, walk_ns
+        affordable = int(AT_ONCE_S * most_ns / walk_ns) if most_ns and walk_ns else MOST_WALKS
+        self._most = min(MOST_WALKS, max(FEWEST_WALKS, affordable))
         if not set(functions) <= self._asked.keys():
-            self._due_ns = now_ns
+            self._due_ns = max(now_ns, self._paid_ns)
         self._asked = {key: self._asked.get(key, now_ns) for key in functions}
         self._every = {key: every for key, every in self._every.items() if key in self._asked}
 
@@ -174,10 +198,15 @@ class WaitMeter:
         self._asked[key] = self._asked.pop(key)  # its next turn comes last
         self._tracepoint.want(FOLLOWING, on=True)
         self._ended.drain()
-        self._settings["left"][0] = MOST_WALKS
+        self._settings["left"][0] = self._most
         self._settings["follow_every"][0] = self._every.get(key, 1)
         self._phase = _Phase(
-            function=key, since_ns=now_ns, watched_ns=w.attachment.watched_until(now_ns), slot=w.slot.number
+            function=key,
+            since_ns=now_ns,
+            watched_ns=w.attachment.watched_until(now_ns),
+            slot=w.slot.number,
+            most=self._most,
+            passes_ns=self._tracepoint.passes_ns()[0],
         )
         if w.attachment.on_ns:
             self._go_on(self._phase, w)
@@ -213,14 +242,17 @@ class WaitMeter:
         keys, values = self._with_open(*self._ended.drain(), now_ns)
         self._tracepoint.want(FOLLOWING, on=False)
         self._phase = None
-        walks = MOST_WALKS - int(self._settings["left"][0])
+        walks = phase.most - int(self._settings["left"][0])
         self.walked += walks
         every, asked_ns = self._every.get(phase.function, 1), self._asked.get(phase.function, now_ns)
-        self._due_ns = now_ns + (now_ns - phase.since_ns) * RESTS[now_ns - asked_ns > SOON_NS]
-        if walks >= MOST_WALKS:
+        took_ns = now_ns - phase.since_ns
+        cost_ns = walks * self._walk_ns + self._tracepoint.passes_ns()[0] - phase.passes_ns
+        self._paid_ns = phase.since_ns + round(cost_ns / self._most_ns * 1e9) if self._most_ns else 0
+        self._due_ns = max(now_ns + took_ns * RESTS[now_ns - asked_ns > SOON_NS], self._paid_ns)
+        if walks >= phase.most:
             self._every[phase.function] = every * SPARSER
             return
-        self._every[phase.function] = max(1, round(every * walks / WANTED_WALKS))
+        self._every[phase.function] = max(1, round(every * walks * WANTED_PART / phase.most))
         if phase.calls.any():
             self._unnamed.append(_Unnamed(phase, keys, values))
 

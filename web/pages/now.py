@@ -153,6 +153,8 @@ def _not_seen(documents: Documents, groups: Counter[str]) -> list[dict[str, Any]
         elif each.get("chosen") and not each.get("processes"):
             told.append({"name": each["program"], "text": "does not run" + (
                 f"; last call {words.ago(each['last_call'], now)}" if each.get("last_call") else "")})  # fmt: skip
+        if each.get("short_of_cpu"):
+            told.append({"name": each["program"], "text": f"is short of CPU time: {each['short_of_cpu']}"})
     asked = documents.functions if groups["too few calls"] else []
     few = [each for each in asked if group_of(each) == "too few calls"]
     for each in few[:_NAMED]:

@@ -27,6 +27,9 @@ from .request import shortest_period_ns
 
 OVERDUE_NS = 5 * SECOND
 """A check that is due for so long borrows its window, up to what is kept for checks in that time."""
+OWED_NS, MOST_IN_DEBT, PART_IN_DEBT = 20 * SECOND, 3, 0.5
+"""Once more is owed for suspicions than so much time brings, so many functions are observed for so much of what they
+would get: those that their windows so far say most of, each. The rest pays the debt back."""
 CLOSING_WINDOWS = 10
 """While a violation is open, so many windows come in the time that it must hold again for, ..."""
 OPEN_SHARE = 1 / 3
@@ -57,9 +60,14 @@ def with_suspected(finished: Sequence[FunctionState], so_far: Plan, means: Means
     """
     at_once = replace(settings, pace=1.0)  # what may have changed is not slowed down to save our own CPU time
     urgent = [one for one in finished if one.violations.urgency or _is_surprising(one, means)]
-    urgent = [one for one in urgent if not waits_for_work(one)]
+    urgent = sorted(
+        (one for one in urgent if not waits_for_work(one)), key=lambda one: (-one.violations.urgency, one.key)
+    )
     # what is suspected does not wait until debts are paid back
     budget = (1 - settings.verification) * max(means.budget, means.income)
+    if means.cash < -means.income * OWED_NS / SECOND:
+        urgent = sorted(urgent, key=lambda one: -one.violations.evidence_each)[:MOST_IN_DEBT]
+        budget *= PART_IN_DEBT
     # windows closer together share their disturbances: of several functions none takes the place of others
     apart = shortest_period_ns(at_once) / max(URGENT_NS, shortest_period_ns(at_once))
 
@@ -67,8 +75,7 @@ def with_suspected(finished: Sequence[FunctionState], so_far: Plan, means: Means
         most, half = most_useful(function, means, at_once), 0.5 * (budget - spent)
         return min(most, half, max(apart * most, half / len(urgent)))
 
-    in_order = sorted(urgent, key=lambda one: (-one.violations.urgency, one.key))
-    return with_borrowed(in_order, grant, so_far, means, at_once)
+    return with_borrowed(urgent, grant, so_far, means, at_once)
 
 
 def with_open(functions: Iterable[FunctionState], so_far: Plan, means: Means, settings: Settings) -> Plan:
@@ -99,7 +106,7 @@ def with_checks(
     finished: Sequence[FunctionState], total: Total, so_far: Plan, means: Means, settings: Settings
 ) -> Plan:
     """Leave cheap finished functions on, observe those whose check is due, within the share for verification."""
-    share = settings.verification * min(means.budget, means.income)
+    share = settings.verification * means.income
     most_on = round(0.5 * means.slots * max(0.0, 1 - 2 * means.pressure))  # each brings windows all the time
     watches, spent, cash = dict(so_far.watches), 0.0, so_far.cash
     for function in sorted(finished, key=lambda one: (full_cost(one, means), one.key)):
@@ -118,10 +125,13 @@ def with_checks(
     others.sort(key=lambda one: (-ages[one.key] / periods[one.key], one.key))
     due = [one for one in others if ages[one.key] >= periods[one.key]]
     check_ns = _next_check_ns(finished, periods)
-    if not due and means.now_ns >= check_ns and not any(_is_on(one) for one in finished):
+    silent_ns = means.now_ns - check_ns
+    if not due and silent_ns >= 0 and not any(_is_on(one) for one in finished):
         due = others[:1]
-    # what others that are on all the time have spent must not keep checks waiting for ever: overdue ones borrow
+    # what others have spent must not keep checks waiting for ever: overdue ones borrow, in debt only their share
     loan = share * OVERDUE_NS / SECOND
+    if means.cash < 0 and finished:
+        loan = min(loan, share * (means.now_ns - max(map(seen_ns, finished))) / SECOND)
     for function in due:
         if len(watches) >= means.slots or spent >= share:
             break
@@ -130,7 +140,8 @@ def with_checks(
         watch = request(function, grant, means, settings)
         first = 0.0 if watch is None else first_cost(function, watch, means, settings)
         borrowed = max(0.0, first - max(0.0, cash))
-        overdue = ages[function.key] >= periods[function.key] + OVERDUE_NS
+        overdue = max(ages[function.key] - periods[function.key], silent_ns) >= OVERDUE_NS
+        overdue &= means.cash >= 0 or not function.violations.standing  # these have a share of their own
         if watch is not None and borrowed <= (loan if overdue else 0.0):
             watches[function.key] = watch
             spent += predicted(function, watch, means, settings)

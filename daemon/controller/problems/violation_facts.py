@@ -11,18 +11,19 @@ from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.controller.violations.asserted import TRUE
 from specmine.daemon.controller.violations.change import since
+from specmine.daemon.controller.violations.cpu_shortage import in_words
 from specmine.daemon.controller.violations.facts import Callee, Facts
 from specmine.daemon.controller.violations.growth import callee_growth, wait_growth
 from specmine.daemon.controller.violations.usual import Usual, usual_of
 from specmine.mining.regression.code_diff import same_code
 from specmine.model.call_path import Frame
-from specmine.model.host_environment import environment_from
 from specmine.model.inside.waits import Waits, pooled_waits
 from specmine.model.observation import Observation
 from specmine.model.text import age
 from specmine.model.violation import Violation, What
 
 from .call_edges import callees_of
+from .short_of_cpu import cpus_of, others_of, shortage_of
 
 NEAR_NS = 300 * SECOND
 """What started so long before a change may have to do with it."""
@@ -94,8 +95,8 @@ def facts_of(
     if yardstick is not None and yardstick.build_id != named.build_id:
         new_build = named.build_id
         code, changed = _code_against(function, yardstick.build_id, functions)
-    environment = environment_from(state.environment)
-    quota, period = environment.quota_seconds, environment.period_seconds
+    cpus = cpus_of(state)
+    shortage = shortage_of(function, state.shortages)
     return Facts(
         direction=violation.direction,
         new_paths=violation.what is What.PATH,
@@ -111,8 +112,11 @@ def facts_of(
         mix=_mix(function),
         waits=wait_growth(usual, now, followed_since(violation, function)),
         inside=callee_growth(_before(function), _since(function)),
-        limit=f"a CPU limit of {100 * quota / period:.0f} % of a CPU" if quota and period else "",
-        busy=busy_cpus(state.account, int(state.started.host.get("cpus", "0")) if state.started else 0),
+        shortage=in_words(shortage, others_of(state.account), cpus) if shortage is not None else "",
+        short_of_cpu=shortage is not None and shortage.since_ns > 0,
+        throttled=shortage is not None and shortage.throttled_more,
+        supplied=shortage is not None and shortage.is_as_usual,
+        busy=busy_cpus(state.account, cpus),
     )
 
 

@@ -30,6 +30,9 @@ also waits for CPUs, while waiting makes nobody work longer."""
 OUTGROWN = 2.0
 """Work that adds so many times the usual duration is no host's doing, however long its calls wait for CPUs as well, and
 though most functions changed with it: those that call it take as much longer."""
+PARTLY = 0.3
+"""Waiting for a CPU is the cause from this share of the difference on, if the program is short of CPU time and most of
+the rest is being blocked: by threads that are short of it, too."""
 NEARLY_ALL = 0.9
 """Share of the difference from which a cause is proven: it was measured in these very calls."""
 
@@ -70,12 +73,8 @@ def _verdict(  # noqa: PLR0911  one for each rule
     work = running_of(facts)
     outgrown = work is not None and work[1] >= OUTGROWN
     crowded = is_crowded(facts, parts)
-    if waiting >= MOSTLY and not outgrown and not crowded:
-        limit = f"; {facts.limit}" if facts.limit else ""
-        text = f"{share(waiting)} of the difference is time in which its calls wait for a CPU{limit}."
-        return CauseKind.HOST, waiting >= NEARLY_ALL, text
-    if facts.common and not outgrown and not crowded:
-        return CauseKind.HOST, False, "Most functions that are watched on this host changed at the same time."
+    if not outgrown and not crowded and (host := _of_host(facts, waiting, blocked)) is not None:
+        return host
     callee = facts.callee
     if callee is not None and (callee.part is None or callee.part >= CALLEE):
         part = "" if callee.part is None else f", which has {share(min(1.0, callee.part))} of the difference"
@@ -106,6 +105,9 @@ def _verdict(  # noqa: PLR0911  one for each rule
         has = facts.inside.more_ns / facts.inside.of_ns
         text = f"Its callee {facts.inside.function} has {share(has)} of the difference."
         return CauseKind.CALLEE, has >= NEARLY_ALL, text
+    if waiting >= MOSTLY and facts.supplied:
+        text = f"{share(waiting)} of the difference is waiting for a CPU, though its program gets CPU time as usual."
+        return CauseKind.UNKNOWN, False, text
     if off >= MOSTLY:
         each = f"{share(waiting)} of the difference is waiting for a CPU, and {share(blocked)} is being blocked"
         return CauseKind.UNKNOWN, False, f"{each}: neither explains it alone."
@@ -113,6 +115,19 @@ def _verdict(  # noqa: PLR0911  one for each rule
         each = f"{share(running)} of the difference is time on CPU, {share(waiting)} waiting for a CPU"
         return CauseKind.UNKNOWN, False, f"{each}, {share(blocked)} being blocked: none of these explains it alone."
     return CauseKind.UNKNOWN, False, "None of what is measured explains it."
+
+
+def _of_host(facts: Facts, waiting: float, blocked: float) -> tuple[CauseKind, bool, str] | None:
+    """Return that the host is the cause, and how it shows; None if it is not."""
+    why = f": {facts.shortage}" if facts.short_of_cpu else ""
+    short = facts.short_of_cpu and (facts.throttled or not facts.busy)
+    by_threads = short and waiting >= PARTLY and waiting + blocked >= MOSTLY
+    if (waiting >= MOSTLY and not facts.supplied) or by_threads:
+        text = f"{share(waiting)} of the difference is time in which its calls wait for a CPU{why}."
+        return CauseKind.HOST, waiting >= NEARLY_ALL, text
+    if facts.common:
+        return CauseKind.HOST, False, f"Most functions that are watched on this host changed at the same time{why}."
+    return None
 
 
 def _is_rarer(facts: Facts) -> bool:

@@ -22,10 +22,12 @@ LEAST_MIX = 0.1
 def host_evidence(facts: Facts, parts: tuple[float, float, float] | None) -> Evidence | None:
     """Tell how much of the time is waiting for a CPU, and whether most functions changed at once."""
     known = facts.now.parts_ns
+    shortage = f"; {facts.shortage}" if facts.shortage else ""
     if parts is None or known is None or not facts.now.mean_ns:
-        return _common(facts)
+        common = f"most functions {'changed' if facts.common else 'did not change'} at once"
+        return Evidence(kind=CauseKind.HOST, changed=facts.common, text=f"{common}{shortage}")
     total = sum(known) or 1.0
-    changed = parts[1] >= MOSTLY or facts.common
+    changed = (parts[1] >= MOSTLY and not facts.supplied) or facts.common
     text = f"{share(known[1] / total)} of the time waiting for a CPU"
     if parts[1] >= MOSTLY:
         text = f"{text}, {share(parts[1])} of the difference"
@@ -33,12 +35,7 @@ def host_evidence(facts: Facts, parts: tuple[float, float, float] | None) -> Evi
         text = f"{text}; most functions changed at once"
     else:
         text = f"{text}, as usual; most functions did not change at once"
-    return Evidence(kind=CauseKind.HOST, changed=changed, text=text)
-
-
-def _common(facts: Facts) -> Evidence | None:
-    text = f"most functions {'changed' if facts.common else 'did not change'} at once"
-    return Evidence(kind=CauseKind.HOST, changed=facts.common, text=text)
+    return Evidence(kind=CauseKind.HOST, changed=changed, text=f"{text}{shortage}")
 
 
 def callee_evidence(facts: Facts) -> Evidence | None:
@@ -101,5 +98,5 @@ def load_evidence(facts: Facts, parts: tuple[float, float, float] | None) -> Evi
 
 
 def is_crowded(facts: Facts, parts: tuple[float, float, float] | None) -> bool:
-    """Tell whether calls wait for CPUs that the watched programs keep busy themselves."""
-    return parts is not None and parts[1] >= MOSTLY and bool(facts.busy)
+    """Tell whether calls wait for CPUs that the watched programs keep busy themselves, and not for their CPU limit."""
+    return parts is not None and parts[1] >= MOSTLY and bool(facts.busy) and not facts.throttled

@@ -49,7 +49,13 @@ class Facts:
     """The wait that has most of the difference, if it is known."""
     inside: Growth | None = None
     """The callee that has most of it, by what was timed in its calls."""
-    limit: str = ""
-    """The CPU limit of the host, in words; '' without one."""
+    shortage: str = ""
+    """What keeps its program from CPU time, in words, or that nothing does more than usual; '' if it is not known."""
+    short_of_cpu: bool = False
+    """Its program is kept from CPU time more than usual ..."""
+    throttled: bool = False
+    """... by its CPU limit."""
+    supplied: bool = False
+    """It is known that its program gets CPU time as usual."""
     busy: str = ""
     """How many CPUs the watched programs keep busy themselves, in words; '' if that is not much, or as usual."""

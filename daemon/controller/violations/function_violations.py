@@ -128,6 +128,11 @@ class FunctionViolations:
         return max(open_to, default=URGENT if self._lingers else 0.0)
 
     @property
+    def evidence_each(self) -> float:
+        """Evidence that each window brought since what is suspected began: of a true change all bring some."""
+        return max((one.log_e / max(1, one.windows) for one in self._doubts), default=0.0)
+
+    @property
     def _lingers(self) -> bool:
         return 0 < self.calm <= LINGERING and self.patience >= 1 and not self.standing
 

@@ -13,7 +13,7 @@ import pytest
 from specmine.model.batch import Lifetime
 from specmine.model.function import Function
 from specmine.model.histogram import Histogram
-from specmine.model.host_environment import Environment
+from specmine.model.host.environment import Environment
 from specmine.model.observation import Kind, Observation
 from specmine.store import EnvironmentVector, Host, Writes, open_store
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from specmine.cli.text.daemon_facts import facts, not_seen
+from specmine.cli.text.daemon_facts import facts, not_seen, short_of_cpu
 
 STATUS: dict[str, Any] = {
     "version": "0.1.0",
@@ -93,3 +93,11 @@ def test_what_answers_take_is_said_if_it_is_much() -> None:
     agent["answers_seconds"] = 100.0
     own = next(line for line in facts(asked) if line.startswith("specmine 0.1.0"))
     assert "answers" not in own
+
+
+def test_a_program_that_is_short_of_cpu_time_is_named() -> None:
+    """With who keeps it from that; nothing is said of others."""
+    short = {**STATUS["watched"][1], "short_of_cpu": "the hypervisor took 30 % of the CPUs, usually 1 %"}
+    said = short_of_cpu({**STATUS, "watched": [STATUS["watched"][0], short]})
+    assert said == ["Short of CPU time: shop: the hypervisor took 30 % of the CPUs, usually 1 %."]
+    assert short_of_cpu(STATUS) == []

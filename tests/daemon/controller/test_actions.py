@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from specmine.daemon.config.settings import MS, SECOND, Settings
-from specmine.daemon.controller.actions import PLAN_CHECKS_NS, PLAN_MOVED_NS, act
+from specmine.daemon.controller.actions import PLAN_CHECKS_NS, PLAN_IN_DEBT_NS, PLAN_MOVED_NS, act
 from specmine.daemon.controller.decide import decide
 from specmine.daemon.controller.events import Arrived
 from specmine.daemon.controller.phase import State
@@ -65,16 +65,29 @@ def test_nothing_moved_is_planned_for_rarely_under_pressure() -> None:
         assert (later.planned_ns > state.planned_ns) is planned
 
 
+@pytest.mark.parametrize("stretch", [1.0, 4.0])
 @pytest.mark.parametrize(("due_ns", "planned_ns"), [(SECOND, PLAN_CHECKS_NS), (5 * SECOND, 5 * SECOND)])
-def test_checks_are_planned_for_in_time_however_little_of_our_own_time_is_left(due_ns: int, planned_ns: int) -> None:
-    """Plans come up to 40 s apart then, and what is slow until the next one would be seen by no window."""
+def test_checks_are_planned_for_in_time_however_little_of_our_own_time_is_left(
+    due_ns: int, planned_ns: int, stretch: float
+) -> None:
+    """Plans come 10 to 40 s apart then, and what is slow until the next one would be seen by no window."""
     state = under_pressure(1.0)
-    cost = replace(state.agent_cost, stretch=4.0)
+    cost = replace(state.agent_cost, stretch=stretch)
     state = replace(state, agent_cost=cost, check_ns=state.now_ns + due_ns)
     early, _ = act(replace(state, now_ns=state.now_ns + planned_ns - 1), state.functions)
     assert early.planned_ns == state.planned_ns
     due, _ = act(replace(state, now_ns=state.now_ns + planned_ns), state.functions)
     assert due.planned_ns == state.now_ns + planned_ns
     assert due.check_ns != state.check_ns
-    nothing_owed = replace(state, agent_cost=replace(cost, stretch=1.0), now_ns=state.now_ns + planned_ns)
-    assert act(nothing_owed, state.functions)[0].planned_ns == state.planned_ns  # no plan is later than 10 s then
+
+
+@pytest.mark.parametrize(("debt_s", "apart_ns"), [(0.1, PLAN_IN_DEBT_NS), (4.0, 4 * SECOND), (60.0, 10 * SECOND)])
+def test_a_debt_is_planned_for_as_soon_as_it_can_be_paid_back(debt_s: float, apart_ns: int) -> None:
+    """What changes nothing for a minute is not decided anew twice a second: that took 5 % of a CPU."""
+    state = under_pressure(1.0)
+    account = replace(state.account, balance_ns=-debt_s * state.account.rate)
+    state = replace(state, account=account, check_ns=0)
+    early, _ = act(replace(state, now_ns=state.planned_ns + apart_ns - MS), state.functions)
+    assert early.planned_ns == state.planned_ns
+    due, _ = act(replace(state, now_ns=state.planned_ns + apart_ns), state.functions)
+    assert due.planned_ns == due.now_ns

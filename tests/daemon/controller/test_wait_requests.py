@@ -7,15 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 
+from specmine.daemon.controller.actions import FOLLOWED_PART
 from specmine.daemon.controller.decide import decide
 from specmine.daemon.controller.events import Arrived, Asked
-from specmine.daemon.controller.wait_requests import ASKED_NS, KEPT_PHASES
+from specmine.daemon.controller.wait_requests import ASKED_NS, KEPT_PHASES, followed
 from specmine.model.batch import Batch, FollowWaits
 from specmine.model.buckets import bucket_of
 from specmine.model.call_path import Frame
 from specmine.model.histogram import Histogram
 from specmine.model.inside.waits import Wait, WaitKind, Waits
 from specmine.model.json_codec import decode, encode
+from specmine.model.violation import CauseKind
 from tests.support.changing import Life, lived, slower
 from tests.support.planted import Planted, Way
 
@@ -61,12 +63,26 @@ def test_an_open_violation_asks_for_waits() -> None:
     assert asked[-1][1] == (inner.key,)
 
 
+def test_waits_are_not_followed_of_calls_that_work_longer() -> None:
+    """What they wait for says nothing of that; the cause is the load."""
+    life = lived(program(), 320.0, [(200.0, "inner", slower(3.0))])
+    inner = life.named("inner")
+    (standing,) = inner.violations.standing
+    known = replace(standing.violation, cause=replace(standing.violation.cause, kind=CauseKind.LOAD))
+    changed = replace(inner.violations, standing=(replace(standing, violation=known),))
+    state = replace(life.state, functions={inner.key: replace(inner, violations=changed)})
+    assert followed(life.state) == (inner.key,)
+    assert followed(state) == ()
+
+
 def test_who_asks_is_answered_for_a_time() -> None:
     """A function without a violation is followed while somebody wants to know, and no longer; others are not."""
     life = lived(program(), 100.0)
     key, now_ns = life.named("inner").key, life.state.now_ns
     state, actions = decide(life.state, Asked(now_ns=now_ns, functions=(key, "unknown")))
-    assert FollowWaits(functions=(key,)) in actions
+    (asked,) = (each for each in actions if isinstance(each, FollowWaits))
+    assert asked.functions == (key,)
+    assert asked.cost_ns == FOLLOWED_PART * life.state.account.rate
     state, actions = decide(state, Arrived(batch=Batch(now_ns=now_ns + ASKED_NS // 2)))
     assert not any(isinstance(each, FollowWaits) for each in actions)
     _, actions = decide(state, Arrived(batch=Batch(now_ns=now_ns + ASKED_NS + 1)))

@@ -28,7 +28,7 @@ from specmine.model.buckets import BUCKETS, bucket_of
 from specmine.model.call_path import CallPath, Frame
 from specmine.model.function import Function, Reason
 from specmine.model.histogram import EMPTY, Histogram
-from specmine.model.host_environment import Environment, Known
+from specmine.model.host.environment import Environment, Known
 from specmine.model.json_codec import encode
 from specmine.model.observation import Kind, Observation, PathHistogram
 from specmine.model.pooling import pooled

@@ -26,7 +26,7 @@ from specmine.experiments.results.journal import Journal, write_journal
 from specmine.experiments.types import Finding, Host
 from specmine.mining.assertions.checks import Check
 from specmine.model.histogram import Histogram
-from specmine.model.host_environment import Environment
+from specmine.model.host.environment import Environment
 from specmine.store import ExperimentWindow, environment_at, open_store
 from tests.support.planted import unimodal
 from tests.support.simulated import SECOND, FakeClock, SimulatedSource

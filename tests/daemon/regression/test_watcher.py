@@ -26,7 +26,7 @@ from specmine.daemon.regression.watcher import MOST_ENDED, ChangeWatcher
 from specmine.model.batch import Batch, Lifetime
 from specmine.model.function import Function
 from specmine.model.histogram import Histogram
-from specmine.model.host_environment import Environment
+from specmine.model.host.environment import Environment
 from specmine.model.observation import Kind, Observation
 from specmine.store import Contents, Verdict
 

@@ -13,7 +13,7 @@ from specmine.experiments.library import EXPERIMENTS, REPEATED
 from specmine.experiments.library.balancing import EXPERIMENT as BALANCING
 from specmine.experiments.library.placement import ordered_bursts, rule_of, transitions
 from specmine.experiments.types import MS, SECOND, Counters, LoadRun, TaskRun
-from specmine.model.host_environment import Environment
+from specmine.model.host.environment import Environment
 from tests.support.simulated_host import HOST, Model, answered, context_for, perform
 
 CONTRACT = [

@@ -9,7 +9,7 @@ import pytest
 
 from specmine.mining.regression.host_effect import host_evidence
 from specmine.model.histogram import Histogram
-from specmine.model.host_environment import Environment, Known, differences, environment_from
+from specmine.model.host.environment import Environment, Known, differences, environment_from
 
 HOST = Environment(
     kernel="6.18", cpu_model="A", cpus=2, slice_seconds=0.00402, quota_seconds=0.02, period_seconds=0.1,

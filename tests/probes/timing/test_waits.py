@@ -27,7 +27,7 @@ from specmine.probes.kernel.structs import (
     WAKER_FOREIGN,
     WAKER_WATCHED,
 )
-from specmine.probes.timing.waits import MOST_WALKS, SPARSER, WaitMeter
+from specmine.probes.timing.waits import FEWEST_WALKS, MOST_WALKS, SPARSER, WANTED_PART, WaitMeter
 from tests.support.source_driver import driven, running
 
 Programs = Callable[..., Path]
@@ -108,7 +108,8 @@ class Host:
         self.histogram = np.zeros(MAX_SLOTS * BUCKETS, np.uint64)
         lock = Function(build_id="b", offset=2, name="take_lock", module="app")
         symbolizer: Any = SimpleNamespace(stack=lambda path, exact: [lock, FUNCTION])
-        tracepoint: Any = SimpleNamespace(want=self.want)
+        self.passes_ns = 0.0
+        tracepoint: Any = SimpleNamespace(want=self.want, passes_ns=lambda: (self.passes_ns, self.passes_ns))
         began: Any = self.open
         ended: Any = self.ended
         self.meter = WaitMeter(tracepoint, self.settings, began, ended, symbolizer, self.histogram)
@@ -210,6 +211,26 @@ def test_too_many_waits_are_drawn_at_random_from_then_on() -> None:
     told = host.run(now_ns + SECOND, calls=800)
     assert told[0].waits[0].waits.total == 800
     assert host.meter.walked == MOST_WALKS + 100
+
+
+def test_what_a_phase_costs_is_earned_before_the_next_one() -> None:
+    """At 0.1 ms a second a hundred walks of 10 us take ten seconds, with as much for passes twenty.
+
+    A phase has no more than 200 walks then. Who asks for another function meanwhile waits as long.
+    """
+    host = Host()
+    host.meter.ask((FUNCTION.key,), 0, most_ns=1e5, walk_ns=1e4)
+    host.run(SECOND // 2, calls=0)
+    assert host.settings["left"][0] == FEWEST_WALKS
+    host.passes_ns = 1e6
+    assert host.run(2 * SECOND, calls=100)
+    assert not host.on
+    host.meter.ask((FUNCTION.key, "other"), 3 * SECOND, most_ns=1e5, walk_ns=1e4)
+    host.run(20 * SECOND, calls=0)
+    assert not host.on
+    host.run(21 * SECOND, calls=0)
+    assert host.on
+    assert host.settings["follow_every"][0] == 100 * WANTED_PART // FEWEST_WALKS
 
 
 def test_nothing_is_followed_while_the_probes_are_off() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from specmine.daemon.config.settings import Settings
+from specmine.daemon.controller.allocation.checks import MOST_IN_DEBT
 from specmine.daemon.controller.allocation.function_request import predicted
 from specmine.daemon.controller.allocation.means import Plan
 from specmine.daemon.controller.allocation.scheduler import plan
@@ -22,7 +23,7 @@ from tests.support.simulated import SECOND
 def test_what_is_suspected_does_not_wait_until_debts_are_paid_back() -> None:
     """One that is suspected gets an on-phase, of the size of what five seconds bring at most; others none."""
     means = replace(MEANS, budget=2e4, income=1e6, cash=-1e6)
-    calm, suspected = seen(learned(), 70.0), seen(learned(), 6.0, urgency=9.0)
+    calm, suspected = seen(learned(), 6.0), seen(learned(), 6.0, urgency=9.0)
     assert plan({FUNCTION.key: calm}, means, Settings()).watches == {}
     found = plan({FUNCTION.key: suspected}, means, Settings())
     assert FUNCTION.key in found.watches and -1e6 - 5e6 < found.cash < -1e6
@@ -31,6 +32,38 @@ def test_what_is_suspected_does_not_wait_until_debts_are_paid_back() -> None:
         function = replace(FUNCTION, offset=place + 1)
         many[function.key] = seen(replace(learned(), identity=Identity(function=function)), 6.0, urgency=9.0)
     assert plan(many, means, Settings()).cash >= -1e6 - 5e6
+
+
+def test_in_debt_a_check_borrows_what_checks_are_kept_of_the_time_since_the_last_window() -> None:
+    """Else what one violation has cost keeps all functions unobserved for minutes, and the next change unseen."""
+    means = replace(MEANS, budget=2e4, income=1e6, cash=-2e7)
+    one = replace(learned(), probe=ProbeState(rate=100.0))  # 110 calls of 1.1 us
+    age_s = (100.0, 70.0)
+
+    def watched(since_s: float) -> bool:
+        """Tell whether it is checked, if a window of another function ended so long ago."""
+        other = seen(replace(one, identity=Identity(function=replace(FUNCTION, offset=99))), since_s)
+        due = replace(seen(one, age_s[0]), verification=Verification(checked_ns=NOW_NS - round(age_s[0] * SECOND)))
+        other = replace(other, verification=Verification(checked_ns=NOW_NS))
+        return due.key in plan({due.key: due, other.key: other}, means, Settings()).watches
+
+    assert watched(5.0)
+    assert not watched(0.1)
+
+
+def test_few_suspected_functions_are_observed_in_a_deep_debt() -> None:
+    """Those whose windows say most, each: what is new before those that many windows did not decide."""
+    many = {}
+    for place in range(12):
+        function = replace(FUNCTION, offset=place + 1)
+        one = seen(replace(learned(), identity=Identity(function=function)), 6.0, urgency=5.0 + place)
+        alarms = tuple(replace(each, windows=1 if place < MOST_IN_DEBT else 10) for each in one.violations.alarms)
+        many[function.key] = replace(one, violations=replace(one.violations, alarms=alarms))
+    means = replace(MEANS, budget=2e4, income=2e6, cash=-3e7)
+    usual = plan(many, means, Settings())
+    assert len(usual.watches) > 2 * MOST_IN_DEBT
+    owed = plan(many, replace(means, cash=-5e7), Settings())
+    assert set(owed.watches) == set(list(many)[:MOST_IN_DEBT])
 
 
 def test_a_suspected_function_comes_first_and_in_short_windows() -> None:

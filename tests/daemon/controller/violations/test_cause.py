@@ -242,3 +242,46 @@ def test_what_no_rule_explains_is_told_by_its_parts() -> None:
     cause = cause_of(Facts(direction=Direction.SLOWER, usual=usual(100.0), now=usual(200.0, 100.0, 100.0)))
     assert cause.kind is CauseKind.UNKNOWN
     assert cause.text.startswith("33 % of the difference is time on CPU, 33 % waiting for a CPU, 33 % being blocked")
+
+
+SHORT = {"short_of_cpu": True, "shortage": "its CPU limit of 0.5 CPUs stopped it in 80 % of the periods, usually 0 %"}
+
+
+def test_who_keeps_a_program_from_cpu_time_is_said() -> None:
+    """The limit, the hypervisor or others: whom to ask for more."""
+    cause = found(usual(100.0, waiting_us=100.0), **SHORT)
+    assert cause.kind is CauseKind.HOST
+    assert cause.text.endswith(f"is time in which its calls wait for a CPU: {SHORT['shortage']}.")
+    assert str(SHORT["shortage"]) in cause.evidence[0].text
+    calm = found(usual(200.0), shortage="steal 0 %, no throttling")
+    (host,) = (one for one in calm.evidence if one.kind is CauseKind.HOST)
+    assert host.text.endswith("; steal 0 %, no throttling") and not host.changed
+
+
+def test_a_program_that_is_short_of_cpu_time_waits_for_its_other_threads_too() -> None:
+    """Half waiting for a CPU, half blocked: neither explains it alone. A limit that stops the program does."""
+    mixed = usual(100.0, waiting_us=50.0, blocked_us=50.0)
+    assert found(mixed).kind is CauseKind.UNKNOWN
+    assert found(mixed, **SHORT).kind is CauseKind.HOST
+    assert found(usual(100.0, waiting_us=20.0, blocked_us=80.0), **SHORT).kind is CauseKind.WAIT
+    assert found(usual(200.0, waiting_us=50.0, blocked_us=50.0), **SHORT).kind is CauseKind.UNKNOWN
+
+
+def test_programs_under_a_limit_do_not_fill_the_cpus() -> None:
+    """Who is stopped by a limit waits for that, however much the programs use."""
+    busy = "the watched programs keep 1.9 of 2 CPUs busy, usually 0.5"
+    waits = usual(100.0, waiting_us=100.0)
+    assert found(waits, busy=busy).kind is CauseKind.LOAD
+    assert found(waits, busy=busy, **SHORT).kind is CauseKind.LOAD
+    assert found(waits, busy=busy, throttled=True, **SHORT).kind is CauseKind.HOST
+
+
+def test_calls_that_wait_for_a_cpu_do_not_blame_a_host_that_gives_as_much_as_usual() -> None:
+    """A program whose threads wait for each other's work is not kept from CPU time by others."""
+    waits = usual(100.0, waiting_us=100.0)
+    cause = found(waits, supplied=True, shortage="steal 2 %, no throttling")
+    assert cause.kind is CauseKind.UNKNOWN
+    assert cause.text == "100 % of the difference is waiting for a CPU, though its program gets CPU time as usual."
+    assert not changed(cause)[CauseKind.HOST]
+    assert found(usual(100.0, waiting_us=100.0, rate=300.0), supplied=True).kind is CauseKind.LOAD
+    assert found(waits, supplied=True, common=True).kind is CauseKind.HOST

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from specmine.model.host_environment import Environment, cause_of
+from specmine.model.host.environment import Environment, cause_of
 
 KNOWN = Environment(
     slice_seconds=0.00402,

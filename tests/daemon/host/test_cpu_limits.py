@@ -1,0 +1,86 @@
+"""The CPU limits above a process: of groups of the test's own, and of a real one that stops a busy process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from specmine.daemon.host import cpu_limits as module
+from specmine.daemon.host.cpu_limits import cpu_limits
+from specmine.experiments.host import cgroups
+from specmine.experiments.host.cgroups import Hierarchy, hierarchy
+from specmine.model.host.cpu_shortage import CpuLimit
+from specmine.probes.process.cpu_shortages import LOOK_NS, CpuShortages
+from specmine.probes.process.tracker import Member
+
+
+def test_each_group_above_a_process_may_have_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups without a limit are left out; what is not counted is 0."""
+    tree = Hierarchy(version=2, root=tmp_path)
+    leaf = tmp_path / "pod" / "container" / "leaf"
+    leaf.mkdir(parents=True)
+    (tmp_path / "pod" / "cpu.max").write_text("200000 100000\n")
+    (leaf.parent / "cpu.max").write_text("max 100000\n")
+    (leaf / "cpu.max").write_text("25000 50000\n")
+    (leaf / "cpu.stat").write_text("usage_usec 9\nnr_periods 40\nnr_throttled 30\nthrottled_usec 5\n")
+    monkeypatch.setattr(module, "hierarchy", lambda: tree)
+    monkeypatch.setattr(cgroups, "group_of", lambda pid, tree: leaf if pid == 7 else None)
+    assert cpu_limits()(7) == [
+        CpuLimit(group=str(leaf), cpus=0.5, periods=40, throttled=30),
+        CpuLimit(group=str(tmp_path / "pod"), cpus=2.0, periods=0, throttled=0),
+    ]
+    assert cpu_limits()(8) == []
+
+
+def test_a_host_without_the_controller_has_no_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is known, and nothing breaks."""
+    monkeypatch.setattr(module, "hierarchy", lambda: None)
+    assert cpu_limits()(os.getpid()) == []
+
+
+@pytest.fixture
+def limited() -> Iterator[int]:
+    """Give the pid of a busy process that may use a tenth of a CPU."""
+    tree = hierarchy()
+    group = tree.root / f"specmine-test-{os.getpid()}" if tree is not None else None
+    if tree is None or group is None or os.geteuid():
+        pytest.skip("needs root and the CPU controller of control groups")
+    try:
+        group.mkdir()
+        if tree.version == 1:
+            (group / "cpu.cfs_period_us").write_text("20000")
+            (group / "cpu.cfs_quota_us").write_text("2000")
+        else:
+            (group / "cpu.max").write_text("2000 20000")
+    except OSError as error:
+        pytest.skip(f"no limit can be set: {error.strerror}")
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as process:
+        try:
+            (group / "cgroup.procs").write_text(str(process.pid))
+            yield process.pid
+        finally:
+            process.kill()
+            process.wait()
+            for _ in range(100):
+                try:
+                    group.rmdir()
+                    break
+                except OSError:  # the kernel has not taken it out yet
+                    time.sleep(0.05)
+
+
+def test_a_real_limit_is_seen_to_stop_a_process(limited: int) -> None:
+    """In nearly all of its periods, and by the limit that was set."""
+    member = Member(pid=limited, program=1, lifetime="life", start_ticks=1, file=None, called="busy")
+    shortages = CpuShortages(cpu_limits())
+    shortages.look([member], 0)
+    time.sleep(1.0)
+    (found,) = shortages.look([member], LOOK_NS)
+    assert found.limit_cpus == pytest.approx(0.1)
+    assert found.throttled > 0.8
