@@ -260,6 +260,20 @@ CASES = (
         series={series("host_disturbed", {}): "0 0 1 1 0x60"},
         fires={1: False, 3: False, 20: False},
     ),
+    Case(
+        alert="SpecmineShortOfCpu",
+        name="a CPU limit that stops a program for long",
+        series={series("program_short_of_cpu", {"program": "shop"}): "1x60"},
+        fires={5: False, 12: True},
+        labels=OF_A_PROGRAM,
+        texts={"summary": "shop is short of CPU time on shop-03:9752"},
+    ),
+    Case(
+        alert="SpecmineShortOfCpu",
+        name="a neighbour that comes and goes",
+        series={series("program_short_of_cpu", {"program": "shop"}): "1x6 0 1x6 0x60"},
+        fires={5: False, 12: False, 20: False},
+    ),
     # blind spots
     Case(
         alert="SpecmineDown",

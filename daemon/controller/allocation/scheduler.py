@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Mapping
 from dataclasses import replace
 
-from specmine.daemon.config.settings import Settings
+from specmine.daemon.config.settings import SECOND, Settings
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.hotness import Ancestry, Total, in_order, is_worth_it, own_share, total_of
 from specmine.daemon.controller.phase import FINISHED, State
@@ -34,6 +34,9 @@ BACKLOG, SMALL_BACKLOG, BACKLOG_SECONDS = 32, 8, 300
 more than half of the budget can learn in this time, in seconds."""
 LOOKING_SHARE = 0.5
 """Share of the budget that first looks may take while there is something to look at."""
+OWED_NS = 10 * SECOND
+"""While more is owed than so much time brings nothing is looked at for the first time: amid cold caches the first looks
+cost many times what calibration says, which nobody knows before."""
 PACE_UNDER_PRESSURE = 10.0
 """So much further apart are on-phases with no CPU time of our own left."""
 
@@ -111,6 +114,8 @@ def _first_looks(functions: Mapping[str, FunctionState], total: Total, means: Me
         and (_is_wanted(function) or _proven_share(function, total, means) > least)
     ]
     cash, taken = LOOKING_SHARE * means.cash, 0.0
+    if means.cash < -means.income * OWED_NS / SECOND:
+        unseen = []
     most = means.slots // 2 if means.slow_links else LOOKS_AT_ONCE
     around = Ancestry(functions)
     for function in in_order(unseen, total, means.loop_waits)[:LOOKED_THROUGH]:

@@ -63,6 +63,15 @@ def test_what_costs_more_than_can_be_saved_up_is_not_waited_for_for_ever() -> No
     assert not plan({waiting.key: waiting}, replace(rich, cash=3e6), Settings()).watches
 
 
+def test_first_looks_wait_until_a_deep_debt_is_paid_back() -> None:
+    """A small one does not keep them waiting, as that of sampling at the start: one at a time."""
+    hot = {each.key: each for each in map(unseen, range(16))}
+    for owed_s, looks in ((-1.0, 16), (1.0, 1), (9.0, 1), (11.0, 0)):
+        means = replace(MEANS, income=1e6, budget=1e6, cash=-owed_s * 1e6)
+        assert len(plan(hot, means, Settings()).watches) <= looks, owed_s
+        assert bool(plan(hot, means, Settings()).watches) is bool(looks)
+
+
 def test_windows_hold_fewer_calls_while_many_functions_wait() -> None:
     """Where few wait, a window is as long as configured; where many do, and calls cost what they were found to, not."""
 
