@@ -174,7 +174,9 @@ def _watched(state: ControllerState, daemon: DaemonFacts) -> list[dict[str, Any]
         for choice in daemon.programs
         for name in {each.called for each in lifetimes if each.chosen == choice} or {PurePath(choice).name}
     }
-    called: dict[str, int] = {}
+    called, processes = dict[str, int](), Counter[str]()
+    for each in lifetimes:
+        processes[each.called] += each.processes
     for function in state.functions.values():
         if function.probe.called_ns is not None:
             for name in programs_of(function, state):
@@ -183,10 +185,10 @@ def _watched(state: ControllerState, daemon: DaemonFacts) -> list[dict[str, Any]
         {
             "program": name,
             "chosen": name in chosen,
-            "processes": sum(each.processes for each in lifetimes if each.called == name),
+            "processes": processes[name],
             "cpu_seconds": state.account.spent.cpu_by_program.get(name, 0) / SECOND,
             "last_call": rfc3339(called[name] + utc_offset_ns(state)) if name in called else None,
-            **_cpu_shortage(state.shortages.get(name), state),
+            **_cpu_shortage(state.shortages.get(name) if processes[name] else None, state),
         }
         for name in sorted(chosen | {each.called for each in lifetimes})
     ]

@@ -80,9 +80,14 @@ class Shortage:
 
 
 def with_looks(known: Mapping[str, Shortage], looks: Iterable[CpuShortage], now_ns: int) -> Mapping[str, Shortage]:
-    """Return what is known of each program after a look; ``known`` itself if there was none."""
+    """Return what is known of each program after a look; ``known`` itself if there was none.
+
+    A program that does not run is short of nothing. How it usually is counts when it comes back.
+    """
     found = {one.program: _with_look(known.get(one.program), one, now_ns) for one in looks}
-    return found or known
+    if not found:
+        return known
+    return {**{name: replace(one, since_ns=0) for name, one in known.items() if name not in found}, **found}
 
 
 def _with_look(before: Shortage | None, look: CpuShortage, now_ns: int) -> Shortage:

@@ -125,3 +125,12 @@ def test_it_must_be_known_that_all_is_as_usual() -> None:
         CpuShortage(program="shop"),
     ):
         assert not after(*[look] * NEWEST, known=learned())["shop"].is_as_usual
+
+
+def test_a_program_that_ended_is_short_of_nothing() -> None:
+    """When it comes back, what was usual still is."""
+    short = after(*[CpuShortage(program="shop", waiting=0.9)] * NEWEST, known=learned())
+    others = after(CpuShortage(program="redis", waiting=0.2), known=short)
+    assert short["shop"].since_ns and not others["shop"].since_ns
+    assert others["shop"].usual == short["shop"].usual
+    assert set(others) == {"shop", "redis"}
