@@ -39,11 +39,13 @@ _NEWEST = (
 def claim(db: Connection, most: int = 1) -> list[int]:
     """Return functions that nobody else mines now, and let nobody else take them for a while."""
     rows = db.execute(
-        f"UPDATE job j SET leased_until = now() + interval '{LEASE}', worker = %s FROM (SELECT function_id FROM job"
+        # as a subquery of the update it could run once for each job, and lease one more each time
+        "WITH c AS MATERIALIZED (SELECT function_id FROM job"
         " WHERE (leased_until IS NULL OR leased_until < now()) AND ready_at <= now()"
-        " ORDER BY priority DESC, function_id LIMIT %s FOR UPDATE SKIP LOCKED) AS c"
+        " ORDER BY priority DESC, function_id LIMIT %s FOR UPDATE SKIP LOCKED)"
+        f" UPDATE job j SET leased_until = now() + interval '{LEASE}', worker = %s FROM c"
         " WHERE j.function_id = c.function_id RETURNING j.function_id",
-        (_worker(), most),
+        (most, _worker()),
     ).fetchall()
     return [row["function_id"] for row in rows]
 

@@ -153,6 +153,19 @@ def test_two_analysts_never_mine_the_same(url: str, db: Connection, mine: Connec
         assert len(claim(other)) == 1
 
 
+def test_a_claim_takes_no_more_than_it_asks_for_by_any_plan(url: str, db: Connection, mine: Connection) -> None:
+    """Where statistics say there is one job, the server ran a subquery of the update for each, and leased them all."""
+    for number in range(1, 9):
+        _fleet(db, url, replace(_Z, name=f"z{number}", offset=16 * number), _HOSTS[:2])
+    db.execute("INSERT INTO specmine.job (function_id) SELECT min(function_id) FROM specmine.function")
+    db.execute("ANALYZE specmine.job")
+    db.execute(
+        "INSERT INTO specmine.job (function_id) SELECT function_id FROM specmine.function ON CONFLICT DO NOTHING"
+    )
+    assert [len(claim(mine)) for _ in range(4)] == [1, 1, 1, 1]
+    assert len(claim(mine, 3)) == 3
+
+
 def test_who_delivers_nothing_is_left_out_for_a_while(url: str, db: Connection, mine: Connection) -> None:
     """Another host is asked; an hour later this one again."""
     for name in _HOSTS:
