@@ -128,10 +128,11 @@ def with_checks(
     silent_ns = means.now_ns - check_ns
     if not due and silent_ns >= 0 and not any(_is_on(one) for one in finished):
         due = others[:1]
-    # what others have spent must not keep checks waiting for ever: overdue ones borrow, in debt only their share
+    # what others have spent must not keep checks waiting for ever: overdue ones borrow
     loan = share * OVERDUE_NS / SECOND
-    if means.cash < 0 and finished:
-        loan = min(loan, share * (means.now_ns - max(map(seen_ns, finished))) / SECOND)
+    if means.cash < 0 and finished:  # ... as much as checks have not used since the last window, whatever one costs
+        unused = share * (means.now_ns - max(map(seen_ns, finished))) / SECOND
+        loan = min(unused, means.savable) if means.cash >= -means.income * OWED_NS / SECOND else 0.0
     for function in due:
         if len(watches) >= means.slots or spent >= share:
             break

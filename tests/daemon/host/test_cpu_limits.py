@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,10 +13,12 @@ import pytest
 from specmine.daemon.host import cpu_limits as module
 from specmine.daemon.host.cpu_limits import cpu_limits
 from specmine.experiments.host import cgroups
-from specmine.experiments.host.cgroups import Hierarchy, hierarchy
+from specmine.experiments.host.cgroups import Hierarchy
+from specmine.experiments.load.cgroup_confinement import confined
 from specmine.model.host.cpu_shortage import CpuLimit
 from specmine.probes.process.cpu_shortages import LOOK_NS, CpuShortages
 from specmine.probes.process.tracker import Member
+from tests.support.live_host import alone, needs_groups
 
 
 def test_each_group_above_a_process_may_have_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,43 +45,20 @@ def test_a_host_without_the_controller_has_no_limits(monkeypatch: pytest.MonkeyP
     assert cpu_limits()(os.getpid()) == []
 
 
-@pytest.fixture
-def limited() -> Iterator[int]:
-    """Give the pid of a busy process that may use a tenth of a CPU."""
-    tree = hierarchy()
-    group = tree.root / f"specmine-test-{os.getpid()}" if tree is not None else None
-    if tree is None or group is None or os.geteuid():
-        pytest.skip("needs root and the CPU controller of control groups")
-    try:
-        group.mkdir()
-        if tree.version == 1:
-            (group / "cpu.cfs_period_us").write_text("20000")
-            (group / "cpu.cfs_quota_us").write_text("2000")
-        else:
-            (group / "cpu.max").write_text("2000 20000")
-    except OSError as error:
-        pytest.skip(f"no limit can be set: {error.strerror}")
-    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as process:
+@needs_groups
+def test_a_real_limit_is_seen_to_stop_a_process() -> None:
+    """In nearly all of its periods, and by the limit that was set."""
+    with alone(), confined() as groups, subprocess.Popen([sys.executable, "-c", "while True: pass"]) as process:
         try:
-            (group / "cgroup.procs").write_text(str(process.pid))
-            yield process.pid
+            groups.limit("limited", (2_000_000, 20_000_000))
+            Path(groups.procs("limited")).write_text(str(process.pid), encoding="ascii")
+            member = Member(pid=process.pid, program=1, lifetime="life", start_ticks=1, file=None, called="busy")
+            shortages = CpuShortages(cpu_limits())
+            shortages.look([member], 0)
+            time.sleep(1.0)
+            (found,) = shortages.look([member], LOOK_NS)
         finally:
             process.kill()
             process.wait()
-            for _ in range(100):
-                try:
-                    group.rmdir()
-                    break
-                except OSError:  # the kernel has not taken it out yet
-                    time.sleep(0.05)
-
-
-def test_a_real_limit_is_seen_to_stop_a_process(limited: int) -> None:
-    """In nearly all of its periods, and by the limit that was set."""
-    member = Member(pid=limited, program=1, lifetime="life", start_ticks=1, file=None, called="busy")
-    shortages = CpuShortages(cpu_limits())
-    shortages.look([member], 0)
-    time.sleep(1.0)
-    (found,) = shortages.look([member], LOOK_NS)
     assert found.limit_cpus == pytest.approx(0.1)
     assert found.throttled > 0.8

@@ -49,6 +49,11 @@ def test_in_debt_a_check_borrows_what_checks_are_kept_of_the_time_since_the_last
 
     assert watched(5.0)
     assert not watched(0.1)
+    means = replace(means, prices=replace(means.prices, time_ns=20_000.0))  # as amid cold caches: 2.4 ms a window
+    assert watched(10.0)
+    assert not watched(5.0)
+    means = replace(means, cash=-3e7)
+    assert not watched(10.0)
 
 
 def test_few_suspected_functions_are_observed_in_a_deep_debt() -> None:
