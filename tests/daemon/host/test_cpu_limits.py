@@ -16,7 +16,7 @@ from specmine.experiments.host import cgroups
 from specmine.experiments.host.cgroups import Hierarchy
 from specmine.experiments.load.cgroup_confinement import confined
 from specmine.model.host.cpu_shortage import CpuLimit
-from specmine.probes.process.cpu_shortages import LOOK_NS, CpuShortages
+from specmine.probes.process.cpu_shortages import LONGEST_NS, CpuShortages
 from specmine.probes.process.tracker import Member
 from tests.support.live_host import alone, needs_groups
 
@@ -56,7 +56,7 @@ def test_a_real_limit_is_seen_to_stop_a_process() -> None:
             shortages = CpuShortages(cpu_limits())
             shortages.look([member], 0)
             time.sleep(1.0)
-            (found,) = shortages.look([member], LOOK_NS)
+            (found,) = shortages.look([member], LONGEST_NS)
         finally:
             process.kill()
             process.wait()

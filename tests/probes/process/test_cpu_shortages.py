@@ -1,4 +1,8 @@
-"""What keeps programs from CPU time: by files of a /proc of the test's own, and on the real one."""
+"""What keeps programs from CPU time: by files of a /proc of the test's own, and on the real one.
+
+Looks that must find something are the longest time apart: on a busy machine a look takes
+long, which makes the next one rarer.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,14 @@ import pytest
 
 from specmine.model.host.cpu_shortage import CpuLimit, CpuShortage
 from specmine.probes.process import cpu_shortages
-from specmine.probes.process.cpu_shortages import LOOK_NS, LOOKS_SHARE, MOST_PROCESSES, MOST_THREADS, CpuShortages
+from specmine.probes.process.cpu_shortages import (
+    LONGEST_NS,
+    LOOK_NS,
+    LOOKS_SHARE,
+    MOST_PROCESSES,
+    MOST_THREADS,
+    CpuShortages,
+)
 from specmine.probes.process.tracker import Member
 
 SECOND = 1_000_000_000
@@ -42,10 +53,10 @@ def test_shares_are_of_the_time_since_the_last_look(tmp_path: Path) -> None:
     wrote(tmp_path, 10, 11, 50 * SECOND, 50 * SECOND)
     (tmp_path / "stat").write_text("cpu  150 0 0 110 0 0 0 40 90 0\ncpu0 1\n")
     assert shortages.look([member(10)], LOOK_NS - 1) == ()
-    (second,) = shortages.look([member(10)], LOOK_NS)
+    (second,) = shortages.look([member(10)], LONGEST_NS)
     assert second == CpuShortage(program="app", waiting=0.75, steal=0.4)
     wrote(tmp_path, 10, 11, 51 * SECOND, 50 * SECOND)
-    (third,) = shortages.look([member(10)], 2 * LOOK_NS)
+    (third,) = shortages.look([member(10)], 2 * LONGEST_NS)
     assert third.waiting == 0.0
 
 
@@ -56,14 +67,14 @@ def test_of_several_limits_the_one_that_stops_the_program_counts(tmp_path: Path)
     shortages.look([member(10)], 0)
     limits["own"] = CpuLimit(group="own", cpus=2.0, periods=150, throttled=55)
     limits["above"] = CpuLimit(group="above", cpus=0.5, periods=1000, throttled=1000)
-    (found,) = shortages.look([member(10)], LOOK_NS)
+    (found,) = shortages.look([member(10)], LONGEST_NS)
     assert (found.throttled, found.limit_cpus) == (0.1, 2.0)
     limits["above"] = CpuLimit(group="above", cpus=0.5, periods=1050, throttled=1040)
     limits["own"] = CpuLimit(group="own", cpus=2.0, periods=153, throttled=58)
-    (found,) = shortages.look([member(10)], 2 * LOOK_NS)
+    (found,) = shortages.look([member(10)], 2 * LONGEST_NS)
     assert (found.throttled, found.limit_cpus) == (0.8, 0.5)
     limits.clear()
-    (found,) = shortages.look([member(10)], 3 * LOOK_NS)
+    (found,) = shortages.look([member(10)], 3 * LONGEST_NS)
     assert (found.throttled, found.limit_cpus) == (0.0, 0.0)
 
 
@@ -87,7 +98,7 @@ def test_programs_are_apart_and_of_many_threads_some_are_looked_at(
     for pid, tid in [*threads, (5, 5)]:
         wrote(tmp_path, pid, tid, 3 * SECOND, SECOND if pid >= 40 - MOST_PROCESSES else 0)
     wrote(tmp_path, 5, 5, SECOND, SECOND)
-    found = shortages.look(members, 60 * SECOND)
+    found = shortages.look(members, LONGEST_NS)
     assert [(each.program, each.waiting) for each in found] == [("many", 0.25), ("other", 0.5)]
     assert MOST_THREADS / 2 < len([each for each in read if "schedstat" in each]) / 2 <= MOST_THREADS + 1
 
@@ -97,10 +108,10 @@ def test_what_cannot_be_read_is_not_known(tmp_path: Path) -> None:
     shortages = CpuShortages(proc=tmp_path)
     (tmp_path / "stat").write_text("cpu  1 2 3\n")
     assert shortages.look([member(10)], 0) == ()
-    assert shortages.look([member(10)], LOOK_NS) == (CpuShortage(program="app"),)
+    assert shortages.look([member(10)], LONGEST_NS) == (CpuShortage(program="app"),)
     (tmp_path / "10" / "task" / "10").mkdir(parents=True)
     (tmp_path / "10" / "task" / "10" / "schedstat").write_text("no numbers\n")
-    assert shortages.look([member(10)], 2 * LOOK_NS) == (CpuShortage(program="app"),)
+    assert shortages.look([member(10)], 2 * LONGEST_NS) == (CpuShortage(program="app"),)
 
 
 def test_looks_that_take_long_are_rarer(tmp_path: Path) -> None:
@@ -115,7 +126,7 @@ def test_looks_that_take_long_are_rarer(tmp_path: Path) -> None:
     shortages = CpuShortages(slow, tmp_path)
     shortages.look([member(10)], 0)
     assert not shortages.look([member(10)], round(6_000_000 / LOOKS_SHARE) - 1)
-    assert shortages.look([member(10)], 60 * SECOND)
+    assert shortages.look([member(10)], LONGEST_NS)
 
 
 @contextmanager
@@ -139,6 +150,6 @@ def test_two_that_share_a_cpu_wait_for_it_half_of_the_time() -> None:
         shortages, watched = CpuShortages(), [member(one, "pair"), member(other, "pair")]
         shortages.look(watched, 0)
         time.sleep(1.0)
-        (found,) = shortages.look(watched, LOOK_NS)
+        (found,) = shortages.look(watched, LONGEST_NS)
     assert found.waiting is not None
     assert 0.45 <= found.waiting < 0.95
