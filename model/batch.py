@@ -145,7 +145,9 @@ class HotSample:
     loop_bottom: bool = False
     """True if nearly all of its time is waiting directly under a thread's main loop."""
     cpu_samples: int = 0
-    """Samples of the CPU clock with the function innermost."""
+    """Samples of the CPU clock with the function innermost ..."""
+    busy_samples: int = 0
+    """... and anywhere on the stack."""
     callee_ns: float = 0.0
     """Inclusive time within one callee, the one with most of it, times the share of that one's time that comes from
     here: what two functions have in common that say the same."""

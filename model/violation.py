@@ -75,6 +75,21 @@ class Growth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MoreSamples:
+    """Of what samples of stacks find more than usual, on the same stacks as a violated function: timed or not."""
+
+    function: str
+    """Name."""
+    module: str = ""
+    is_caller: bool = False
+    """True if it calls the violated function: the rest of that one's calls is as usual. False: it is called by it."""
+    cpus: float = 0.0
+    """CPUs that it keeps busy, callees included, ..."""
+    usual_cpus: float = 0.0
+    """... and usually."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
     """The likely cause of a violation, and what was ruled out."""
 
@@ -86,6 +101,8 @@ class Cause:
     evidence: tuple[Evidence, ...] = ()
     growth: Growth | None = None
     """What in the calls has most of the difference; None: not known, or nothing has half of it."""
+    more_samples: MoreSamples | None = None
+    """In what samples find it; None: in the function itself, or they do not tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,8 +48,12 @@ def is_of_data(entry: Entry) -> bool:
 
 
 def growth_of(entry: Entry) -> str:
-    """Return what in the calls has most of the difference, as a sentence; '' if that is not known."""
-    growth = (entry.get("cause") or {}).get("growth")
-    if not isinstance(growth, dict):
-        return ""
-    return f"{'Callee' if growth.get('kind') == 'callee' else 'Waits'}: {growth.get('text')}."
+    """Return what has most of the difference, by timed calls and by samples, in sentences; '' if that is not known."""
+    cause = entry.get("cause") or {}
+    growth, more = cause.get("growth"), cause.get("more_samples")
+    told = []
+    if isinstance(growth, dict):
+        told.append(f"{'Callee' if growth.get('kind') == 'callee' else 'Waits'}: {growth.get('text')}.")
+    if isinstance(more, dict):
+        told.append(str(more.get("text")))
+    return " ".join(told)

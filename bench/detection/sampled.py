@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from specmine.daemon.controller import surprise
+from specmine.daemon.controller.sampling import surprise
 from specmine.model.batch import HotSample
 from tests.support import simulated
 from tests.support.changing import Change, ChangingSource, lived, slower

@@ -5,8 +5,8 @@
         [--keep FILE] [--folder DIR] [--log]
 
 A daemon of its own watches each program under a bounded load. After it has learned, each fault is injected and undone
-in turn. A fault is *opened* when a violation that is slower stands in what the daemon answers, *first* names what it
-calls a cause itself and the largest factor among these. The true factor is what was injected, or by the program's own
+in turn. A fault is *opened* when a violation that is slower stands in what the daemon answers; *first* is what it names
+first, in its own order (bench/faults/tries/outcome.py). The true factor is what was injected, or by the program's own
 account of means, where it has one.
 ``--watch`` names functions instead of having them found. ``--quiet`` adds a phase without a fault before the first, in
 which nothing may be opened. ``--varying`` lets the load vary from the start until that phase ends. ``--folder`` keeps

@@ -16,7 +16,6 @@ from .allocation.account import BudgetAccount, spendable
 from .allocation.function_request import same_enough
 from .allocation.means import Means, Plan
 from .allocation.scheduler import plan
-from .bursts import hertz_in_bursts, is_between, rhythm, waits_in_bursts
 from .call_counts import with_watch
 from .events import Action, Mine, Publish
 from .explanation import job_for
@@ -33,6 +32,7 @@ from .hotness import (
 from .phase import FINISHED, State
 from .problems.short_of_cpu import first_to_show
 from .problems.unmapped import away
+from .sampling.bursts import hertz_in_bursts, is_between, rhythm, waits_in_bursts
 from .sharing.orders import fitted, left_out, shared
 from .state import ControllerState
 from .wait_requests import followed

@@ -26,7 +26,7 @@ from .function import ExplanationState, FunctionState, Identity
 from .history import RETAINED, History, Summary, Totals, joined
 from .inference import InferenceState, Inherited
 from .phase import FINISHED, Phase, State
-from .profile import Profile
+from .sampling.profile import Profile
 from .violations.function_violations import FunctionViolations
 
 

@@ -15,7 +15,6 @@ from . import explanation, reasons, transitions
 from .actions import act
 from .allocation import agent_cost
 from .allocation.account import BudgetAccount, with_batch
-from .bursts import LATE_NS, hertz_in_bursts
 from .call_counts import with_activity
 from .candidates import admit_asked, admit_named, admit_while_asked, bounded, candidate, climb, descend, statements_of
 from .checkpoint import restored
@@ -45,11 +44,14 @@ from .problems.inheritance import with_successors
 from .problems.learned_during import with_learned_during
 from .problems.restoration import with_violations
 from .problems.unmapped import swept, with_builds
-from .profile import Profile
+from .sampling.burst import Burst, with_samples
+from .sampling.bursts import LATE_NS, hertz_in_bursts
+from .sampling.history import with_burst
+from .sampling.profile import Profile
+from .sampling.surprise import judged
 from .sharing.adoption import waiting, with_statements
 from .sharing.orders import told
 from .state import ControllerState, with_lifetimes
-from .surprise import judged, with_samples
 from .violations.cpu_shortage import began, with_looks
 from .violations.host_detection import with_spreads, with_window
 from .wait_requests import with_question, with_waits
@@ -275,17 +277,21 @@ def _surprised(state: ControllerState, passed_ns: int) -> ControllerState:
     """Add what sampling found to the burst; once it is over, see of which functions there was more than usual."""
     if state.batch is None or state.started is None:
         return state
-    surprise, prices = with_samples(state.surprise, state.batch, state.hertz, passed_ns), state.started.prices
+    burst, prices = with_samples(state.burst, state.batch, state.hertz, passed_ns), state.started.prices
     if not state.idle and state.batch.hot_samples:  # what is looked at first depends on it
         state = _with_idle_time(state)
-    if surprise.seconds and not state.hertz and state.now_ns - surprise.ended_ns >= LATE_NS:
-        before = surprise.at(state.now_ns)
-        hertz = hertz_in_bursts(prices, state.settings)
-        surprise = judged(surprise, state.functions, hertz, state.now_ns)
-        state = _with_idle_time(state)
-        if surprise.at(state.now_ns) - before:
-            return replace(state, surprise=surprise, planned_ns=0)
-    return replace(state, surprise=surprise)
+    if not burst.seconds or state.hertz or state.now_ns - burst.ended_ns < LATE_NS:
+        return replace(state, burst=burst)
+    disturbed = any(each.violations.standing for each in state.functions.values())
+    surprise = judged(state.surprise, burst, state.functions, hertz_in_bursts(prices, state.settings), state.now_ns)
+    news = surprise.at(state.now_ns) - state.surprise.at(state.now_ns)
+    return replace(
+        _with_idle_time(state),
+        burst=Burst(),
+        surprise=surprise,
+        samples=with_burst(state.samples, burst, disturbed=disturbed),
+        planned_ns=0 if news else state.planned_ns,
+    )
 
 
 def _with_idle_time(state: ControllerState) -> ControllerState:

@@ -16,8 +16,8 @@ from .call_counts import ProbeState
 from .history import History
 from .inference import InferenceState
 from .phase import Phase, State
-from .profile import Profile
 from .provisional import Provisional
+from .sampling.profile import Profile
 from .violations.function_violations import FunctionViolations
 
 

@@ -10,7 +10,7 @@ from specmine.daemon.config.settings import SECOND
 from specmine.model.function import Function
 
 from .function import FunctionState
-from .profile import Profile
+from .sampling.profile import Profile
 
 FIRST_LOOK_NS = 1_000 * 1_000_000
 """Sampling lasts this long before the first function is chosen."""

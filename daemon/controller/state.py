@@ -14,9 +14,11 @@ from .allocation.account import BudgetAccount
 from .allocation.agent_cost import AgentCost
 from .events import Mark
 from .function import FunctionState
-from .profile import Profile
+from .sampling.burst import Burst
+from .sampling.history import SampleHistory
+from .sampling.profile import Profile
+from .sampling.surprise import Surprise
 from .sharing.orders import Orders
-from .surprise import Surprise
 from .violations.cpu_shortage import Shortage
 from .violations.host_detection import HostDetection
 
@@ -55,6 +57,10 @@ class ControllerState:
     """Present rate of sampling."""
     burst_ns: int = 0
     """Start of the last burst of sampling."""
+    burst: Burst = field(default_factory=Burst)
+    """What the present burst has found as yet, or the last one until its late samples have come."""
+    samples: SampleHistory = field(default_factory=SampleHistory)
+    """What the newest bursts found, and what is usual."""
     surprise: Surprise = field(default_factory=Surprise)
     """What bursts found more of than usual."""
     shortages: Mapping[str, Shortage] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from specmine.mining.assertions.expression import ExpressionError, parse
 from specmine.model.level import MEAN
 from specmine.model.text import duration, duration_range, escaped, shortened, three_digits
-from specmine.model.violation import CauseKind, Direction, Growth, Violation, ViolationState, What
+from specmine.model.violation import CauseKind, Direction, Growth, MoreSamples, Violation, ViolationState, What
 
 LONGEST_TITLE = 80
 LONGEST_TEXT = 300
@@ -91,8 +91,9 @@ def log_line(violation: Violation, subject: Subject) -> str:
 def metric_text(violation: Violation, subject: Subject) -> str:
     """Return the sentence with what is known of the cause, at most 300 characters."""
     text = sentence(violation, subject)
-    if violation.cause.text:
-        text = f"{text}. {escaped(violation.cause.text)}"
+    more = violation.cause.more_samples
+    for told in (escaped(violation.cause.text), samples_words(more) if more is not None else ""):
+        text = f"{text.removesuffix('.')}. {told}" if told else text
     return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 3]}..."
 
 
@@ -153,6 +154,13 @@ def growth_words(growth: Growth) -> str:
         what = wait_words(growth.what, growth.call)
         name = f"{what} under {place}" if place else what
     return f"{name}, +{three_digits(growth.more_ns * 1e-9)} of +{three_digits(growth.of_ns * 1e-9)} a call"
+
+
+def samples_words(more: MoreSamples) -> str:
+    """Return in what samples find more: ``Samples find more CPU time in qsort_r: 0.41 CPUs, usually 0.02.``"""
+    where = "in calls from" if more.is_caller else "in"
+    name = escaped(_cut(more.function, 40))
+    return f"Samples find more CPU time {where} {name}: {more.cpus:.2g} CPUs, usually {more.usual_cpus:.2g}."
 
 
 def wait_words(kind: str, call: str | None) -> str:
@@ -223,11 +231,12 @@ def _factor(factor: float) -> str:
 def _short_cause(violation: Violation, subject: Subject) -> str:
     if violation.because or subject.because:
         return f"through {_cut(escaped(subject.because), 20)}" if subject.because else "through a callee"
-    kind = violation.cause.kind
+    kind, more = violation.cause.kind, violation.cause.more_samples
+    found = f" {'from' if more.is_caller else 'in'} {_cut(escaped(more.function), 20)}" if more is not None else ""
     if kind is CauseKind.UNKNOWN:
-        return "cause not known"
+        return f"most{found}" if found else "cause not known"
     words = "new code" if kind is CauseKind.CODE else _CAUSES[kind]
-    return words if violation.cause.proven else f"likely {words}"
+    return f"{words}{found}" if violation.cause.proven else f"likely {words}{found}"
 
 
 def _cut(name: str, width: int) -> str:

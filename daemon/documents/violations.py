@@ -11,10 +11,10 @@ from typing import Any
 
 from specmine.model.level import MEAN, PROBABILITIES, Level
 from specmine.model.text import age
-from specmine.model.violation import Cause, Growth, Violation
+from specmine.model.violation import Cause, Growth, MoreSamples, Violation
 
 from .timestamps import rfc3339
-from .violation_text import Subject, change, growth_words, metric_text, title
+from .violation_text import Subject, change, growth_words, metric_text, samples_words, title
 
 SCHEMA = "specmine.violations/1"
 BEFORE_NS, AFTER_NS = 300_000_000_000, 30_000_000_000
@@ -103,14 +103,22 @@ def violation_entry(violation: Violation, context: Context) -> dict[str, Any]:
 
 
 def listed(violations: Sequence[Violation], context: Context) -> list[dict[str, Any]]:
-    """Return violations with the names of their functions: those open first, the newest first."""
-    ordered = sorted(violations, key=lambda one: (one.closed_ns is not None, -one.since_ns, one.function, one.id))
+    """Return violations with the names of their functions: open problems first, those first that cost most time.
+
+    Those that only stand through others come after these; the rest by when they began, the newest first.
+    """
+    ordered = sorted(violations, key=_order)
     entries = []
     for one in ordered:
         named = context.named(one.function)
         names = {"function": named.function, "module": named.module, "program": named.program}
         entries.append(names | {"build_id": named.build_id, "key": one.function} | violation_entry(one, context))
     return entries
+
+
+def _order(one: Violation) -> tuple[object, ...]:
+    lost = one.time_share if one.is_problem else 0.0
+    return one.closed_ns is not None, not one.is_problem, bool(one.because), -lost, -one.since_ns, one.function, one.id
 
 
 def level_facts(level: Level) -> dict[str, Any]:
@@ -134,7 +142,21 @@ def cause_facts(cause: Cause) -> dict[str, Any]:
         changed = bool(one["changed"]) or (before is not None and before["changed"])
         evidence[str(one["what"])] = {"changed": changed, "text": text}
     found = {"kind": cause.kind.value, "proven": cause.proven, "text": cause.text, "evidence": evidence, "facts": facts}
-    return found | {"growth": _growth_facts(cause.growth) if cause.growth is not None else None}
+    return found | {
+        "growth": _growth_facts(cause.growth) if cause.growth is not None else None,
+        "more_samples": _samples_facts(cause.more_samples) if cause.more_samples is not None else None,
+    }
+
+
+def _samples_facts(more: MoreSamples) -> dict[str, Any]:
+    return {
+        "function": more.function,
+        "module": more.module or None,
+        "is_caller": more.is_caller,
+        "cpus": more.cpus,
+        "usual_cpus": more.usual_cpus,
+        "text": samples_words(more),
+    }
 
 
 def _growth_facts(growth: Growth) -> dict[str, Any]:

@@ -46,6 +46,7 @@ class _Sum:
 
     samples: int = 0
     cpu_samples: int = 0
+    busy_samples: int = 0
     on_cpu: float = 0.0
     off_cpu: float = 0.0
     inclusive: float = 0.0
@@ -243,6 +244,7 @@ class Profiler:
             seen.add(inner)
             one = sums[inner]
             one.samples += count
+            one.busy_samples += 0 if waiting else count
             one.inclusive += ns
             if outer:
                 one.callers[outer] += ns
@@ -307,6 +309,7 @@ def _finding(key: str, s: _Sum, sums: Mapping[str, _Sum]) -> HotSample:
         function=key,
         samples=s.samples,
         cpu_samples=s.cpu_samples,
+        busy_samples=s.busy_samples,
         callee_ns=max((ns * min(1.0, ns / sums[callee].inclusive) for callee, ns in called), default=0.0),
         on_cpu_ns=s.on_cpu,
         off_cpu_ns=s.off_cpu,

@@ -21,7 +21,7 @@ from specmine.daemon.controller.function import ExplanationState, FunctionState,
 from specmine.daemon.controller.history import with_observation
 from specmine.daemon.controller.inference import InferenceState
 from specmine.daemon.controller.phase import Phase, State
-from specmine.daemon.controller.profile import Profile
+from specmine.daemon.controller.sampling.profile import Profile
 from specmine.daemon.worker.jobs import run_job
 from specmine.mining.assertions.explanation import Explanation
 from specmine.mining.borders.inference import Inference

@@ -10,7 +10,7 @@ from specmine.daemon.controller.function import FunctionState, Identity
 from specmine.daemon.controller.history import History
 from specmine.daemon.controller.inference import InferenceState
 from specmine.daemon.controller.phase import Phase, State
-from specmine.daemon.controller.profile import Profile
+from specmine.daemon.controller.sampling.profile import Profile
 from specmine.daemon.controller.violations.function_violations import FunctionViolations, OpenViolation
 from specmine.mining.assertions.checks import Verification
 from specmine.mining.borders.inference import Inference

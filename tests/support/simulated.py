@@ -334,6 +334,7 @@ class SimulatedSource:
                     HotSample(
                         function=key,
                         samples=samples,
+                        busy_samples=samples,
                         on_cpu_ns=wall * each.own,
                         off_cpu_ns=0.0,
                         inclusive_ns=wall * each.inclusive,

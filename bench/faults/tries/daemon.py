@@ -66,7 +66,7 @@ class Daemon:
         return list(json.loads(asked.stdout)["functions"]) if asked.stdout else []
 
     def slower(self) -> list[dict[str, Any]] | None:
-        """Return open violations that are slower: causes first, the largest factor first; None: it does not answer.
+        """Return open violations that are slower, in the daemon's order; None: it does not answer.
 
         What is asked each two seconds must be cheap: the daemon answers within its own budget.
         """
@@ -75,8 +75,7 @@ class Daemon:
                 listed = connection.ask({"command": "violations"})["violations"]
         except NoDaemon:  # or one that got no CPU time for so long
             return None
-        found = [each for each in listed if each["state"] == "open" and each["direction"] == "slower"]
-        return sorted(found, key=lambda each: (bool(each.get("because")), -(each["factor"] or 0)))
+        return [each for each in listed if each["state"] == "open" and each["direction"] == "slower"]
 
     def acknowledge(self) -> None:
         """Acknowledge all that stands."""

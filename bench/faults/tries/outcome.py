@@ -19,7 +19,7 @@ class Outcome:
     opened_s: float | None
     """From the injection to the first violation; None: not within the time."""
     first: str = ""
-    """The function that is named first."""
+    """The function that is named first: that in which samples find more CPU time, else the violated one."""
     right: bool = False
     of_three: bool = False
     """One of the first three that are named is right."""
@@ -54,7 +54,7 @@ class Outcome:
 
 
 def outcome_of(service: Service, fault: Fault, opened_s: float | None, found: list[dict[str, Any]]) -> Outcome:
-    """Return what open violations say of a fault: causes first, the largest factor first."""
+    """Return what open violations say of a fault, in the order in which the daemon tells them."""
     none = fault.harmless and opened_s is None
     by_host = fault.causes == ("host",)
     outcome = Outcome(program=service.name, fault=fault.name, opened_s=opened_s, harmless=fault.harmless,
@@ -62,14 +62,14 @@ def outcome_of(service: Service, fault: Fault, opened_s: float | None, found: li
                       functions=fault.functions)  # fmt: skip
     if not found:
         return outcome
-    violation, cause = found[0], found[0]["cause"]
+    violation, cause, names = found[0], found[0]["cause"], names_in(found)
     return Outcome(
         program=service.name,
         fault=fault.name,
         opened_s=opened_s,
-        first=violation["function"],
-        right=is_slowed(violation["function"], fault) and not fault.harmless,
-        of_three=any(is_slowed(one["function"], fault) for one in found[:3]) and not fault.harmless,
+        first=names[0],
+        right=is_slowed(names[0], fault) and not fault.harmless,
+        of_three=any(is_slowed(name, fault) for name in names[:3]) and not fault.harmless,
         factor=violation["factor"],
         cause=cause["kind"],
         cause_right=cause["kind"] in fault.causes,
@@ -81,6 +81,18 @@ def outcome_of(service: Service, fault: Fault, opened_s: float | None, found: li
         title=violation.get("title") or "",
         text=violation.get("text") or "",
     )
+
+
+def names_in(found: list[dict[str, Any]]) -> list[str]:
+    """Return the functions that violations name, in the order in which a person reads them.
+
+    The title of a violation ends with what samples find more CPU time in, so that comes before the violated function.
+    """
+    names = []
+    for one in found:
+        more = one["cause"].get("more_samples")
+        names += [*([more["function"]] if more else []), one["function"]]
+    return list(dict.fromkeys(names))
 
 
 def is_slowed(name: str, fault: Fault | Outcome) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from specmine.daemon.config.settings import SECOND
-from specmine.daemon.controller.profile import Profile
+from specmine.daemon.controller.sampling.profile import Profile
 from specmine.model.batch import Lifetime, Prices, Watch
 from specmine.model.function import Reason
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from specmine.daemon.controller.function import FunctionState
-from specmine.daemon.controller.profile import Profile
+from specmine.daemon.controller.sampling.profile import Profile
 
 DEEPEST = 8
 """Callers of callers are followed so far."""
@@ -29,7 +29,7 @@ def calls_among(
     named = {(functions[key].function.name, functions[key].function.module): key for key in keys}
     found = {(key, below) for key in keys for below in _inside(functions[key], named) if below != key}
     for key in keys:
-        for above in {*_on_paths(functions[key], named), *_sampled(key, functions, unfollowed)}:
+        for above in {*_on_paths(functions[key], named), *callers_of(key, functions, unfollowed)}:
             if above in keys and above != key:
                 found.add((above, key))
     return found
@@ -68,17 +68,17 @@ def _inside(function: FunctionState, named: Mapping[tuple[str, str], str]) -> It
                     yield key
 
 
-def _sampled(key: str, functions: Mapping[str, FunctionState], unfollowed: Mapping[str, Profile]) -> set[str]:
+def callers_of(key: str, functions: Mapping[str, FunctionState], unfollowed: Mapping[str, Profile]) -> set[str]:
     """Return all that lie above a function by the callers that samples found, step by step."""
 
-    def callers_of(one: str) -> set[str]:
+    def direct(one: str) -> set[str]:
         profile = functions[one].profile if one in functions else unfollowed.get(one, Profile())
         return {caller for caller, _ in profile.callers}
 
     above: set[str] = set()
     last = {key}
     for _ in range(DEEPEST):
-        callers = {caller for one in last for caller in callers_of(one)} - above - {key}
+        callers = {caller for one in last for caller in direct(one)} - above - {key}
         if not callers:
             break
         above |= callers

@@ -52,3 +52,6 @@ def test_a_violation_says_what_grew() -> None:
     assert growth_of({"cause": {"growth": {"kind": "file", "text": text}}}) == f"Waits: {text}."
     assert growth_of({"cause": {"growth": {"kind": "callee", "text": "save"}}}) == "Callee: save."
     assert growth_of({"cause": {"growth": None}}) == growth_of({}) == ""
+    samples = {"function": "qsort_r", "is_caller": False, "text": "Samples find more CPU time in qsort_r."}
+    both = {"cause": {"growth": {"kind": "callee", "text": "save"}, "more_samples": samples}}
+    assert growth_of(both) == "Callee: save. Samples find more CPU time in qsort_r."

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from specmine.daemon.config.settings import SECOND, Settings
-from specmine.daemon.controller.bursts import FIND_NS
 from specmine.daemon.controller.call_counts import ProbeState
 from specmine.daemon.controller.decide import decide
 from specmine.daemon.controller.events import Arrived, Begun, Reloaded
 from specmine.daemon.controller.function import FunctionState, Identity
 from specmine.daemon.controller.phase import State
+from specmine.daemon.controller.sampling.bursts import FIND_NS
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.timestamps import date_of
 from specmine.model.batch import Batch, HotSample, Lifetime, Sampling, Spent, Started, Unwatch, Watch

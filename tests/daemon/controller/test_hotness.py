@@ -22,7 +22,7 @@ from specmine.daemon.controller.hotness import (
     total_of,
     waits_for_work,
 )
-from specmine.daemon.controller.profile import Profile
+from specmine.daemon.controller.sampling.profile import Profile
 from specmine.model.batch import HotSample, Prices, Watch
 from specmine.model.function import Function
 from specmine.model.observation import Kind

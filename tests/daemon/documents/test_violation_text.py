@@ -16,12 +16,13 @@ from specmine.daemon.documents.violation_text import (
     log_line,
     metric_text,
     numbers,
+    samples_words,
     sentence,
     title,
     typeset,
 )
 from specmine.model.level import Level, Quantile
-from specmine.model.violation import Cause, CauseKind, Direction, Violation, ViolationState, What
+from specmine.model.violation import Cause, CauseKind, Direction, MoreSamples, Violation, ViolationState, What
 
 SECOND = 1_000_000_000
 OFFSET_NS = 1_795_305_600 * SECOND  # midnight, 22 Nov 2026
@@ -125,6 +126,24 @@ def test_a_caller_names_the_function_that_explains_it() -> None:
     assert title(caller, subject) == "shop: serve 2.1x slower since 02:47, through checksum"
     assert sentence(caller, subject).endswith("; only through checksum")
     assert title(caller, replace(subject, because="")).endswith("through a callee")
+
+
+SORT = MoreSamples(function="qsort_r", module="libc.so.6", cpus=0.41, usual_cpus=0.02)
+
+
+def test_what_samples_find_more_of_ends_the_title_and_the_text() -> None:
+    """A callee, or a caller whose calls take longer; also where the cause is not known."""
+    load = replace(SLOWER, cause=Cause(kind=CauseKind.LOAD, text="Its calls work longer.", more_samples=SORT))
+    assert title(load, SHOP) == "shop: checksum 2.1x slower since 02:47, likely load in qsort_r"
+    assert metric_text(load, SHOP).endswith(
+        "likely cause: load. Its calls work longer. Samples find more CPU time in qsort_r: 0.41 CPUs, usually 0.02."
+    )
+    render = replace(SORT, function="render", is_caller=True, cpus=1.26, usual_cpus=0.0)
+    assert samples_words(render) == "Samples find more CPU time in calls from render: 1.3 CPUs, usually 0."
+    unknown = replace(load, cause=Cause(more_samples=render))
+    assert title(unknown, SHOP) == "shop: checksum 2.1x slower since 02:47, most from render"
+    assert metric_text(unknown, SHOP).endswith("; cause not known. Samples find more CPU time in calls from render: "
+                                               "1.3 CPUs, usually 0.")  # fmt: skip
 
 
 def test_closing_is_a_line_too() -> None:

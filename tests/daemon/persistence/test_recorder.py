@@ -13,7 +13,7 @@ from specmine.daemon.controller.decide import decide
 from specmine.daemon.controller.events import Arrived, Begun, Event, Publish, Restored
 from specmine.daemon.controller.function import FunctionState, Identity
 from specmine.daemon.controller.phase import Phase, State
-from specmine.daemon.controller.profile import Profile
+from specmine.daemon.controller.sampling.profile import Profile
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.loop import Step
 from specmine.daemon.persistence.recorder import StoreRecorder

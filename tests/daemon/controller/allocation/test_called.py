@@ -10,7 +10,7 @@ from specmine.daemon.config.settings import Settings
 from specmine.daemon.controller.allocation.scheduler import plan
 from specmine.daemon.controller.function import FunctionState, Identity
 from specmine.daemon.controller.phase import Phase
-from specmine.daemon.controller.profile import Profile
+from specmine.daemon.controller.sampling.profile import Profile
 from specmine.mining.assertions.checks import Verification
 from specmine.mining.detection.alarm import Stream
 from specmine.mining.detection.detector import DetectorState

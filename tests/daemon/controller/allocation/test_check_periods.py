@@ -13,7 +13,7 @@ from specmine.daemon.controller.call_counts import ProbeState
 from specmine.daemon.controller.function import FunctionState, Identity
 from specmine.daemon.controller.hotness import total_of
 from specmine.daemon.controller.phase import Phase, State
-from specmine.daemon.controller.profile import Profile
+from specmine.daemon.controller.sampling.profile import Profile
 from specmine.model.batch import Prices
 from specmine.model.function import Function
 

@@ -13,7 +13,7 @@ from specmine.daemon.controller.allocation.means import Plan
 from specmine.daemon.controller.allocation.scheduler import plan
 from specmine.daemon.controller.call_counts import ProbeState
 from specmine.daemon.controller.function import FunctionState, Identity
-from specmine.daemon.controller.profile import Profile
+from specmine.daemon.controller.sampling.profile import Profile
 from specmine.mining.assertions.checks import Verification
 from specmine.model.batch import Watch
 from tests.support.planned import FUNCTION, MEANS, NOW_NS, POOR, learned, seen, violated

@@ -18,7 +18,7 @@ from specmine.daemon.controller.function import ExplanationState, FunctionState,
 from specmine.daemon.controller.history import History
 from specmine.daemon.controller.hotness import total_of
 from specmine.daemon.controller.phase import Phase, State
-from specmine.daemon.controller.profile import Profile
+from specmine.daemon.controller.sampling.profile import Profile
 from specmine.mining.assertions.explanation import Explanation
 from specmine.model.batch import Prices, Watch
 from specmine.model.function import Function

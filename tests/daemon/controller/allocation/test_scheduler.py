@@ -11,7 +11,7 @@ from specmine.daemon.controller.allocation.scheduler import plan
 from specmine.daemon.controller.call_counts import Paid, ProbeState
 from specmine.daemon.controller.function import FunctionState, Identity
 from specmine.daemon.controller.phase import Phase, State
-from specmine.daemon.controller.profile import Profile
+from specmine.daemon.controller.sampling.profile import Profile
 from specmine.mining.assertions.checks import Verification
 from specmine.model.observation import Kind
 from tests.support.planned import FUNCTION, MEANS, NOW_NS, POOR, PRICES, learned, seen, unseen

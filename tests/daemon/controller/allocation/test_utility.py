@@ -12,7 +12,7 @@ from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.history import History, Summary
 from specmine.daemon.controller.hotness import total_of
 from specmine.daemon.controller.phase import Phase, State
-from specmine.daemon.controller.profile import Profile
+from specmine.daemon.controller.sampling.profile import Profile
 from specmine.mining.assertions.checks import Verification
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation

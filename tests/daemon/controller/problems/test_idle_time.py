@@ -9,7 +9,7 @@ import pytest
 from specmine.daemon.controller.call_counts import ProbeState
 from specmine.daemon.controller.function import FunctionState, Identity
 from specmine.daemon.controller.problems.idle_time import idle_shares, loop_shares
-from specmine.daemon.controller.profile import Profile
+from specmine.daemon.controller.sampling.profile import Profile
 from specmine.model.function import Function
 
 LIBRARY = ("epoll_wait", "fdatasync", "pause", "nanosleep")

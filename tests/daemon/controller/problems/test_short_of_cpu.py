@@ -15,7 +15,7 @@ from specmine.daemon.controller.problems.short_of_cpu import (
     others_of,
     shortage_of,
 )
-from specmine.daemon.controller.profile import Profile
+from specmine.daemon.controller.sampling.profile import Profile
 from specmine.daemon.controller.violations.cpu_shortage import NEWEST, Shortage
 from specmine.model.batch import Batch
 from specmine.model.host.cpu_shortage import CpuShortage

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from specmine.daemon.config.settings import SECOND
-from specmine.daemon.controller.surprise import PAUSE_NS, TIMED_NS, Surprise, judged, with_samples
+from specmine.daemon.controller.sampling.burst import Burst, with_samples
+from specmine.daemon.controller.sampling.surprise import PAUSE_NS, TIMED_NS, Surprise, judged
 from specmine.model.batch import Batch, HotSample
 
 HERTZ = 100
@@ -34,9 +35,9 @@ def bursts(rates: Rates, number: int, *, seed: int, wander: float = 0.0) -> list
     for at in range(number):
         now_ns, means = at * EVERY_NS, rates(at)
         counts = {key: float(chance.poisson(mean * np.exp(chance.normal(0, wander)))) for key, mean in means.items()}
-        state = with_samples(state, found(counts), HERTZ, SECOND)
+        burst = with_samples(Burst(), found(counts), HERTZ, SECOND)
         before = state.at(now_ns)
-        state = judged(state, list(means), HERTZ, now_ns)
+        state = judged(state, burst, list(means), HERTZ, now_ns)
         if state.at(now_ns) - before:
             news.append((at, state.at(now_ns) - before))
     return news
@@ -81,13 +82,3 @@ def test_what_surprised_is_timed_for_a_while_and_not_at_once_again() -> None:
     assert news
     assert all((after - before) * EVERY_NS >= TIMED_NS + PAUSE_NS for before, after in pairwise(news))
     assert news[-1] < 160
-
-
-def test_late_samples_belong_to_the_burst_before_and_without_a_burst_nothing_is_judged() -> None:
-    """Samples arrive with the next batch, too."""
-    state = with_samples(Surprise(), found({"f": 3.0}), 0, SECOND)
-    assert state.seconds == 0
-    assert judged(state, ["f"], HERTZ, 0) is state
-    state = with_samples(with_samples(state, found({"f": 3.0}), HERTZ, SECOND), found({"f": 2.0}), 0, SECOND)
-    assert state.seconds == 1.0
-    assert judged(state, ["f"], HERTZ, 0).usual["f"].rate == pytest.approx(5.0)

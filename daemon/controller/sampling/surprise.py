@@ -12,7 +12,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from specmine.daemon.config.settings import SECOND
-from specmine.model.batch import Batch
+
+from .burst import Burst
 
 FACTORS = (1.5, 3.0)
 """Increases that are looked for."""
@@ -55,12 +56,6 @@ class Surprise:
 
     usual: Mapping[str, Usual] = field(default_factory=dict)
     """By function."""
-    found: Mapping[str, float] = field(default_factory=dict)
-    """Samples of the present burst."""
-    seconds: float = 0.0
-    """Its length as yet."""
-    ended_ns: int = 0
-    """When it ended, or until when it has gone on."""
     until_ns: Mapping[str, int] = field(default_factory=dict)
     """Until when functions that surprised are timed first."""
 
@@ -69,65 +64,42 @@ class Surprise:
         return frozenset(key for key, until_ns in self.until_ns.items() if now_ns < until_ns)
 
 
-def with_samples(before: Surprise, batch: Batch, hertz: int, passed_ns: int) -> Surprise:
-    """Return it with what sampling found since the last batch.
-
-    Parameters
-    ----------
-    before : Surprise
-    batch : Batch
-    hertz : int
-        Samples a second on each busy CPU meanwhile; 0: none was taken, late ones count for the burst before.
-    passed_ns : int
-        Since the last batch.
-    """
-    if not before.seconds and not hertz:
-        return before
-    found = dict(before.found)
-    for sample in batch.hot_samples:
-        found[sample.function] = found.get(sample.function, 0.0) + sample.inclusive_ns / SECOND
-    if not hertz:
-        return replace(before, found=found)
-    return replace(before, found=found, seconds=before.seconds + passed_ns / SECOND, ended_ns=batch.now_ns)
-
-
-def judged(before: Surprise, followed: Collection[str], hertz: int, now_ns: int) -> Surprise:
+def judged(before: Surprise, burst: Burst, followed: Collection[str], hertz: int, now_ns: int) -> Surprise:
     """Return it after a burst: what is usual learned from it, and the functions it found far more of.
 
     Parameters
     ----------
     before : Surprise
+    burst : Burst
     followed : collection of str
         Functions of which this is of interest.
     hertz : int
         Samples a second in the burst.
     now_ns : int
     """
-    if not before.seconds:
-        return before
-    counts = {key: before.found.get(key, 0.0) * hertz for key in followed}
-    load = _load(before, counts)
+    counts = {key: burst.times_s.get(key, 0.0) * hertz for key in followed}
+    load = _load(before, counts, burst.seconds)
     until_ns = {key: until for key, until in before.until_ns.items() if now_ns < until + PAUSE_NS}
     usual = {}
     for key, count in counts.items():
         one = before.usual.get(key, Usual())
-        expected = max(LEAST_EXPECTED, one.rate * before.seconds * load)
+        expected = max(LEAST_EXPECTED, one.rate * burst.seconds * load)
         if one.seconds >= LEAST_SECONDS:
             evidence = _evidence(one, count, expected)
             if max(evidence) >= EVIDENCE and count >= LEAST_FOUND and key not in until_ns:
                 until_ns[key] = now_ns + TIMED_NS
                 evidence = (0.0,) * len(FACTORS)
             one = replace(one, evidence=evidence)
-        usual[key] = _learned(one, count, expected, before.seconds)
+        usual[key] = _learned(one, count, expected, burst.seconds)
     return Surprise(usual=usual, until_ns=until_ns)
 
 
-def _load(before: Surprise, counts: Mapping[str, float]) -> float:
+def _load(before: Surprise, counts: Mapping[str, float], seconds: float) -> float:
     """Return how much more of everything there is: more calls of all functions are no surprise."""
     ratios = [
-        counts[key] / (one.rate * before.seconds)
+        counts[key] / (one.rate * seconds)
         for key, one in before.usual.items()
-        if key in counts and one.rate * before.seconds >= ENOUGH
+        if key in counts and one.rate * seconds >= ENOUGH
     ]
     return max(1.0, statistics.median(ratios)) if len(ratios) >= MANY else 1.0
 

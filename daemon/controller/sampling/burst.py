@@ -1,0 +1,50 @@
+"""What one burst of sampling finds, as its samples arrive. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from specmine.daemon.config.settings import SECOND
+from specmine.model.batch import Batch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Burst:
+    """What a burst has found as yet, by function."""
+
+    times_s: Mapping[str, float] = field(default_factory=dict)
+    """Wall-clock time with the function anywhere on the stack, on CPU and blocked."""
+    cpus_s: Mapping[str, float] = field(default_factory=dict)
+    """CPU time with the function anywhere on the stack, by samples of the CPU clock alone."""
+    seconds: float = 0.0
+    """Its length as yet; 0: it has not begun."""
+    ended_ns: int = 0
+    """When it ended, or until when it has gone on."""
+    hertz: int = 0
+    """Samples a second on each busy CPU."""
+
+
+def with_samples(before: Burst, batch: Batch, hertz: int, passed_ns: int) -> Burst:
+    """Return the burst with what sampling found since the last batch.
+
+    Parameters
+    ----------
+    before : Burst
+    batch : Batch
+    hertz : int
+        Samples a second on each busy CPU meanwhile; 0: none was taken, late ones count for the burst before.
+    passed_ns : int
+        Since the last batch.
+    """
+    if not before.seconds and not hertz:
+        return before
+    times, cpus, rate = dict(before.times_s), dict(before.cpus_s), hertz or before.hertz
+    for sample in batch.hot_samples:
+        times[sample.function] = times.get(sample.function, 0.0) + sample.inclusive_ns / SECOND
+        if sample.busy_samples:
+            cpus[sample.function] = cpus.get(sample.function, 0.0) + sample.busy_samples / rate
+    found = replace(before, times_s=times, cpus_s=cpus)
+    if not hertz:
+        return found
+    return replace(found, seconds=before.seconds + passed_ns / SECOND, ended_ns=batch.now_ns, hertz=hertz)
