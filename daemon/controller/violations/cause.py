@@ -92,10 +92,10 @@ def _verdict(  # noqa: PLR0911  one for each rule
     if _is_changed(evidence[CauseKind.LOAD]) and not (off >= MOSTLY and _is_rarer(facts)):
         return CauseKind.LOAD, False, f"{_told(evidence[CauseKind.LOAD])}; its machine code is the same."
     works = work is not None and work[0] >= WORK and work[1] >= MUCH_WORK
-    works |= outgrown and waiting >= MOSTLY
+    works |= outgrown and blocked < 1 - MOSTLY
     if parts is not None and (running >= MOSTLY or works):
         longer = "less" if facts.direction is Direction.FASTER else "longer"
-        busy = _is_changed(evidence[CauseKind.HOST])  # by this very work
+        busy = _is_changed(evidence[CauseKind.HOST]) or waiting > running  # by this very work
         others = ("code", *(() if busy else ("host",)), *(("calls a second",) if evidence[CauseKind.LOAD] else ()))
         same = f"{listed(others)} {'are' if len(others) > 1 else 'is'} as usual"
         waits = ", and wait for the CPUs that this keeps busy" if busy else ""

@@ -223,6 +223,8 @@ def test_who_works_many_times_as_long_waits_for_cpus_that_it_keeps_busy_itself()
     assert cause.kind is CauseKind.LOAD
     told = "Its calls work longer, and wait for the CPUs that this keeps busy, while code is as usual"
     assert cause.text.startswith(told)
+    nearly = cause_of(Facts(direction=Direction.SLOWER, usual=before, now=saturating(9.0, 17.0)))
+    assert nearly.kind is CauseKind.LOAD and nearly.text.startswith(told)  # a third of the difference is work
     assert cause_of(Facts(direction=Direction.SLOWER, usual=before, now=saturating(2.0, 20.0))).kind is CauseKind.HOST
     syncs = replace(saturating(4.0, 4.0), blocked_ns=300e6 * 4, split_ns=300e6 * 12, total_ns=300e6 * 12)
     took = Histogram.from_durations([300e3 * 12 * (0.9 + 0.0002 * place) for place in range(1000)])
