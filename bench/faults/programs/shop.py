@@ -20,6 +20,8 @@ RATE = 4000
 """Requests a second: the program then uses a third of a CPU or so, and 1 % of that buys some windows."""
 CONTROLS = {name: place for place, name in enumerate(("rate", "checksum", "render", "db", "lock", "read", "disk"))}
 ACCOUNTS = {"checksum": 8, "render": 10, "load": 12, "update": 14, "read_block": 16, "flush": 18}
+LOCK_WAITS = ("pthread_mutex_lock", "__lll_lock_wait")
+"""Where calls wait for a lock: these take longer, too, as they do in the faults of other programs."""
 
 
 class Numbers:
@@ -98,13 +100,18 @@ def served(folder: Path) -> Iterator[Service]:
             return lambda: numbers.put(name, value)
 
         def fault(
-            name: str, put: tuple[str, int], function: str, causes: tuple[str, ...], factor: float | None = None
+            name: str,
+            put: tuple[str, int],
+            function: str,
+            causes: tuple[str, ...],
+            factor: float | None = None,
+            within: tuple[str, ...] = (),
         ) -> Fault:
             return Fault(
                 name=name,
                 inject=control(*put),
                 undo=control(put[0], RATE if put[0] == "rate" else 0),
-                functions=(function,),
+                functions=(function, *within),
                 causes=causes,
                 factor=factor,
                 account=lambda: numbers.account(function),
@@ -131,7 +138,13 @@ def served(folder: Path) -> Iterator[Service]:
                 fault("render computes half as much again", ("render", 50), "render", ("load", "unknown"), 1.5),
                 fault("render computes three times as much", ("render", 200), "render", ("load", "unknown"), 3.0),
                 fault("read_block sleeps 300 us", ("read", 300), "read_block", ("wait",)),
-                fault("another thread holds the lock for 1 ms of 3", ("lock", 1000), "update", ("wait",)),
+                fault(
+                    "another thread holds the lock for 1 ms of 3",
+                    ("lock", 1000),
+                    "update",
+                    ("wait",),
+                    within=LOCK_WAITS,
+                ),
                 fault(
                     "only load by db_get computes four times as much", ("db", 300), "load", ("load", "unknown"), 25 / 13
                 ),
