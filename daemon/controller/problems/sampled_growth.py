@@ -2,10 +2,14 @@
 
 A function whose calls work twice as long is on twice as many stacks. So is all that calls it, diluted by what else
 these do, and what it calls has a part of that. So of all functions on the same stacks it has most evidence of more
-samples. It need not be timed, nor be known: where only windows count such a one is never named.
+samples. It need not be timed, nor be known: where only windows count such a one is never named. Of several that have
+nearly all of it, each in the one above, the innermost says most.
 """
 
 from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
 
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.sampling.history import Growth
@@ -14,10 +18,12 @@ from specmine.model.violation import MoreSamples
 
 from .call_edges import callers_of
 
-EVIDENCE, MORE_EVIDENCE = 8.0, 3.0
-"""That a function takes more CPU time than usual, and by how much it exceeds that of the violated one."""
+EVIDENCE = 8.0
+"""That a function takes more CPU time than usual."""
+AS_GOOD = 0.8
+"""Of functions that have so much of the largest evidence, and of the growth of that one, the innermost is named."""
 CONCENTRATED = 1.2
-"""It grew by so many times as large a factor: else the violated function is as good a name."""
+"""A caller is named if it grew by so many times as large a factor: twice the load is twice as much of all callers."""
 LEAST_PART = 0.5
 """It has so much of what calls of the violated function take more."""
 MOST_LOOKED_AT = 40
@@ -48,28 +54,46 @@ def more_samples(function: FunctionState, since_ns: int, part: float, state: Con
     """
     growth = state.samples.growth_since(since_ns)
     own = growth.get(function.key, NOTHING)
-    least = LEAST_PART * part * own.cpus
-    grown = [
-        (-one.evidence, key)
-        for key, one in growth.items()
-        if one.evidence >= max(EVIDENCE, own.evidence + MORE_EVIDENCE)
-        and one.factor >= CONCENTRATED * own.factor
-        and one.cpus - one.usual_cpus >= least
+    near = _on_the_same_stacks(function.key, growth, state)
+    if not near:
+        return None
+    best = growth[max(near, key=lambda key: (growth[key].evidence, key))]
+    as_good = [key for key in near if growth[key].least_part_of(best) >= AS_GOOD]
+    inner = _innermost(as_good, growth, state)
+    found, named = growth[inner], state.catalog.get(inner)
+    if inner == function.key or named is None or found.more < LEAST_PART * part * own.cpus:
+        return None
+    return MoreSamples(
+        function=named.name,
+        module=named.module,
+        is_caller=inner in callers_of(function.key, state.functions, state.unfollowed),
+        cpus=float(f"{found.cpus:.2g}"),
+        usual_cpus=float(f"{found.usual_cpus:.2g}"),
+    )
+
+
+def _on_the_same_stacks(own: str, growth: Mapping[str, Growth], state: ControllerState) -> list[str]:
+    """Return a function, what it calls, and callers that grew by a larger factor, as far as they grew."""
+    above = callers_of(own, state.functions, state.unfollowed)
+    factor = CONCENTRATED * growth.get(own, NOTHING).factor
+    grown = heapq.nlargest(MOST_LOOKED_AT, growth, key=lambda key: (growth[key].evidence, key))
+    return [
+        key
+        for key in grown
+        if growth[key].evidence >= EVIDENCE
+        and (
+            key == own
+            or (key in above and growth[key].factor >= factor)
+            or own in callers_of(key, state.functions, state.unfollowed)
+        )
     ]
-    above = callers_of(function.key, state.functions, state.unfollowed)
-    for _, key in sorted(grown)[:MOST_LOOKED_AT]:
-        named, is_caller = state.catalog.get(key), key in above
-        if named is None or key == function.key:
-            continue
-        if is_caller or function.key in callers_of(key, state.functions, state.unfollowed):
-            return MoreSamples(
-                function=named.name,
-                module=named.module,
-                is_caller=is_caller,
-                cpus=float(f"{growth[key].cpus:.2g}"),
-                usual_cpus=float(f"{growth[key].usual_cpus:.2g}"),
-            )
-    return None
+
+
+def _innermost(keys: Sequence[str], growth: Mapping[str, Growth], state: ControllerState) -> str:
+    """Return the function that calls none of the others; of several the one with most evidence."""
+    above = {key: callers_of(key, state.functions, state.unfollowed) for key in keys}
+    calls = {key: sum(key in above[other] and other not in above[key] for other in keys) for key in keys}
+    return min(keys, key=lambda key: (calls[key], -growth[key].evidence, key))
 
 
 def steady(before: MoreSamples | None, now: MoreSamples | None) -> MoreSamples | None:

@@ -39,6 +39,15 @@ class Growth:
         """How many times as much as usual; what has no usual counts as ``LEAST_CPUS`` of it."""
         return self.cpus / max(self.usual_cpus, LEAST_CPUS)
 
+    @property
+    def more(self) -> float:
+        """CPUs that it keeps busy more than usual."""
+        return self.cpus - self.usual_cpus
+
+    def least_part_of(self, other: Growth) -> float:
+        """Return what it has of another one's evidence, or of its growth, whichever is less."""
+        return min(self.evidence / max(other.evidence, 1e-9), self.more / max(other.more, 1e-9))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SampleHistory:

@@ -32,7 +32,7 @@ USUAL = {"serve": 0.40, "render": 0.10, "load": 0.28, "checksum": 0.08, "work": 
 FUNCTIONS = {name: Function(build_id="b", offset=at, name=name, module="shop") for at, name in enumerate(CALLERS)}
 
 
-def state_of(now: Mapping[str, float], seconds: float = 20.0) -> ControllerState:
+def state_of(now: Mapping[str, float], before: Mapping[str, float] = USUAL, seconds: float = 20.0) -> ControllerState:
     """Return a state in which samples find other CPU times than usual since second 1,000."""
     key_of = {name: each.key for name, each in FUNCTIONS.items()}
     functions = {
@@ -49,7 +49,7 @@ def state_of(now: Mapping[str, float], seconds: float = 20.0) -> ControllerState
         ended_ns=1_030 * SECOND,
         hertz=49,
     )
-    usual = {key_of[name]: cpus for name, cpus in USUAL.items()}
+    usual = {key_of[name]: cpus for name, cpus in before.items()}
     return ControllerState(
         functions=functions,
         catalog={each.key: each for each in FUNCTIONS.values()},
@@ -58,9 +58,11 @@ def state_of(now: Mapping[str, float], seconds: float = 20.0) -> ControllerState
     )
 
 
-def found_for(name: str, now: Mapping[str, float], part: float) -> MoreSamples | None:
+def found_for(
+    name: str, now: Mapping[str, float], part: float, before: Mapping[str, float] = USUAL
+) -> MoreSamples | None:
     """Return in what samples find more than usual for a function of which this part of the time is more."""
-    state = state_of(now)
+    state = state_of(now, before)
     return more_samples(state.functions[FUNCTIONS[name].key], 1_000 * SECOND, part, state)
 
 
@@ -80,6 +82,16 @@ def test_of_a_function_with_many_callers_the_one_whose_calls_take_longer_is_name
     found = found_for("work", RENDER_TWICE, 0.3)
     assert found is not None
     assert (found.function, found.is_caller) == ("render", True)
+
+
+def test_of_functions_that_have_nearly_all_of_it_the_innermost_is_named() -> None:
+    """All that load takes more it takes in checksum: both grew by about the same factor."""
+    usual = {"serve": 0.40, "render": 0.02, "load": 0.05, "checksum": 0.045, "work": 0.30, "flush": 0.05}
+    now = {**usual, "serve": 0.80, "load": 0.46, "checksum": 0.44, "work": 0.5}
+    for name in ("serve", "load"):
+        found = found_for(name, now, 0.5, usual)
+        assert found is not None
+        assert found.function == "checksum"
 
 
 def test_the_function_itself_needs_no_other_name() -> None:
