@@ -30,6 +30,7 @@ from .hotness import (
     total_of,
 )
 from .phase import FINISHED, State
+from .problems.causes import is_to_be_explained
 from .problems.short_of_cpu import first_to_show
 from .problems.unmapped import away
 from .sampling.bursts import hertz_in_bursts, is_between, rhythm, waits_in_bursts
@@ -108,7 +109,8 @@ def _sample(state: ControllerState, actions: list[Action]) -> ControllerState:
         return state
     now_ns, burst_ns = state.now_ns, state.burst_ns
     hertz = hertz_in_bursts(state.started.prices, state.settings)
-    bursts = rhythm(state.account.cpu_rate, hertz, state.agent_cost.pressure)
+    pressure = state.agent_cost.pressure
+    bursts = rhythm(state.account.cpu_rate, hertz, 0.0 if pressure and is_to_be_explained(state) else pressure)
     if now_ns >= burst_ns + bursts.apart_ns:
         burst_ns = now_ns
     found = any(function.state is not State.CANDIDATE for function in state.functions.values())

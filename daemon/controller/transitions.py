@@ -97,21 +97,21 @@ def observed(
         The share of its time that waits for work.
     """
     mining, kind, state = settings.mining, observation.kind, function.phase.state
-    lately = _is_judged_lately(function, observation, settings)
     history = with_observation(function.history, observation, mining)
-    if lately:
+    newest = (history.paths if kind is Kind.PATH else history.timing)[-mining.recent :]
+    whole = newest[-1]  # it may have been joined to the one before
+    if _is_judged_lately(function, whole, settings):
         function = _continued(replace(function, history=history), observation.end_ns)
         return _with_violations(function, observation, settings, utc_offset_ns, threshold, usual, idle_share)
-    newest = (history.paths if kind is Kind.PATH else history.timing)[-mining.recent :]
-    inference = function.inference
-    if state is not State.EXPLAINING or kind is not Kind.PATH:  # else inferred once they are explained
-        inference = with_chain(inference, newest, kind, mining)
-    if _is_on_cpu_judged(state, inference, history):
+    inference, short = function.inference, _is_too_short(function.inference, whole, settings)
+    if (state is not State.EXPLAINING or kind is not Kind.PATH) and not short:
+        inference = with_chain(inference, newest, kind, mining)  # else inferred once they are explained
+    if not short and _is_on_cpu_judged(state, inference, history):
         inference = replace(inference, on_cpu=on_cpu.observed(inference.on_cpu, newest, mining))
     verification, provisional = function.verification, function.provisional
     if state in FINISHED:
         result = function.explanation.result
-        verification = with_check(verification, observation, result, inference.learned, inference.chain, mining)
+        verification = with_check(verification, whole, result, inference.learned, inference.chain, mining)
     elif provisional is not None:
         provisional = with_build(provisional, observation, mining)
     checked = verification.checks is not function.verification.checks
@@ -162,15 +162,26 @@ def _with_violations(
     return reasoned(function, observation.end_ns) if turned else function
 
 
-def _is_judged_lately(function: FunctionState, observation: Observation, settings: Settings) -> bool:
-    """Tell whether a finished function that held was judged a moment ago: to find classes anew costs us most."""
+def _is_judged_lately(function: FunctionState, whole: Observation, settings: Settings) -> bool:
+    """Tell whether a finished function that held was judged a moment ago: to find classes anew costs us most.
+
+    Nor is one judged by a window of too few calls, before it is joined to the next.
+    """
     inference, verification = function.inference, function.verification
     if function.phase.state not in FINISHED or inference.inherited is not None or verification.violations:
         return False
-    if inference.chain is None or not inference.chain.stable or inference.kind is not observation.kind:
+    if _is_too_short(inference, whole, settings):
+        return True
+    if inference.chain is None or not inference.chain.stable or inference.kind is not whole.kind:
         return False
     judged_ns = verification.judged_ns
-    return judged_ns is not None and observation.end_ns - judged_ns < settings.verify_every_ns // JUDGED
+    return judged_ns is not None and whole.end_ns - judged_ns < settings.verify_every_ns // JUDGED
+
+
+def _is_too_short(inference: InferenceState, whole: Observation, settings: Settings) -> bool:
+    """Tell whether a window of too few calls adds nothing to what is known of the ones before."""
+    known = inference.chain is not None and inference.kind is whole.kind
+    return known and whole.timed < settings.mining.minimum_calls
 
 
 def _is_on_cpu_judged(state: State, inference: InferenceState, history: History) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from specmine.daemon.config.settings import SECOND
+from specmine.daemon.controller.allocation.called import EVIDENCE
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.hotness import share, total_of
 from specmine.daemon.controller.sampling.profile import Profile
@@ -76,6 +77,16 @@ def with_causes(
         )
         if any(new is not old for new, old in zip(standing, function.violations.standing, strict=True)):
             functions[key] = replace(function, violations=replace(function.violations, standing=standing))
+
+
+def is_to_be_explained(state: ControllerState) -> bool:
+    """Tell whether samples are to say why a function is slower: one is suspected, or was found a moment ago."""
+    return any(
+        one.violations.urgency >= EVIDENCE
+        or any(state.now_ns - each.found_ns < DECIDED_NS for each in one.violations.open)
+        for one in state.functions.values()
+        if one.violations.alarms or one.violations.standing
+    )
 
 
 def _is_same(before: FunctionState | None, now: FunctionState) -> bool:
