@@ -289,7 +289,7 @@ def _surprised(state: ControllerState, passed_ns: int) -> ControllerState:
         _with_idle_time(state),
         burst=Burst(),
         surprise=surprise,
-        samples=with_burst(state.samples, burst, disturbed=disturbed),
+        samples=with_burst(state.samples, burst, state.catalog, disturbed=disturbed),
         planned_ns=0 if news else state.planned_ns,
     )
 

@@ -7,7 +7,7 @@ bursts that are older than a change that may yet be found, and from none while a
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from specmine.daemon.config.settings import SECOND
@@ -84,13 +84,17 @@ class SampleHistory:
         }
 
 
-def with_burst(before: SampleHistory, burst: Burst, *, disturbed: bool) -> SampleHistory:
+def with_burst(
+    before: SampleHistory, burst: Burst, known: Collection[str] | None = None, *, disturbed: bool
+) -> SampleHistory:
     """Return the history with one more burst that is over.
 
     Parameters
     ----------
     before : SampleHistory
     burst : Burst
+    known : collection of str, optional
+        Functions that are not forgotten: builds that ran once would stay for hours.
     disturbed : bool
         A violation is open: nothing becomes usual. Once none is, what was found meanwhile is forgotten.
     """
@@ -101,7 +105,9 @@ def with_burst(before: SampleHistory, burst: Burst, *, disturbed: bool) -> Sampl
     history = replace(before, newest=kept[len(old) :], disturbed=disturbed)
     for each in () if disturbed else kept[: len(old)]:
         history = _learned(history, each)
-    return history
+    if known is None or all(key in known for key in history.usual):
+        return history
+    return replace(history, usual={key: cpus for key, cpus in history.usual.items() if key in known})
 
 
 def _learned(before: SampleHistory, burst: Burst) -> SampleHistory:

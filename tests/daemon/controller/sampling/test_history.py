@@ -52,6 +52,13 @@ def test_while_a_violation_is_open_nothing_becomes_usual_and_what_was_found_is_f
     assert [each.ended_ns // SECOND for each in history.newest] == [5_000, 5_010]
 
 
+def test_functions_that_are_known_no_more_are_forgotten() -> None:
+    """As a build that ran once; those that are known stay, however small."""
+    history = gone_on(SampleHistory(), 0, 600, {"f": 0.2, "old": 0.1})
+    history = with_burst(history, burst(600, {"f": 0.2}), {"f", "other"}, disturbed=False)
+    assert set(history.usual) == {"f"}
+
+
 def test_nothing_is_said_before_anything_is_usual_nor_of_moments_without_bursts() -> None:
     """A function that was never found has grown all the more."""
     history = gone_on(SampleHistory(), 0, 100, {"f": 0.2})
