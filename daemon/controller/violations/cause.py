@@ -17,6 +17,7 @@ from .evidence import (
     callee_evidence,
     code_evidence,
     host_evidence,
+    is_blocked,
     is_crowded,
     load_evidence,
     wait_evidence,
@@ -33,6 +34,7 @@ though most functions changed with it: those that call it take as much longer.""
 PARTLY = 0.3
 """Waiting for a CPU is the cause from this share of the difference on, if the program is short of CPU time and most of
 the rest is being blocked: by threads that are short of it, too."""
+
 NEARLY_ALL = 0.9
 """Share of the difference from which a cause is proven: it was measured in these very calls."""
 
@@ -80,9 +82,10 @@ def _verdict(  # noqa: PLR0911  one for each rule
         part = "" if callee.part is None else f", which has {share(min(1.0, callee.part))} of the difference"
         sure = callee.part is not None and callee.part >= NEARLY_ALL
         return CauseKind.CALLEE, sure, f"It calls {callee.name}{part}."
-    if blocked >= MOSTLY:
-        text = f"{share(blocked)} of the difference is time in which its calls are blocked."
-        return CauseKind.WAIT, blocked >= NEARLY_ALL, text
+    if parts is not None and is_blocked(facts, parts):
+        text = f"{share(blocked)} of the difference is time in which its calls are blocked"
+        after = "" if blocked >= MOSTLY else f", and {share(waiting)} in which they wait for a CPU afterwards"
+        return CauseKind.WAIT, blocked >= NEARLY_ALL, f"{text}{after}."
     if facts.new_build and (facts.code != "same" or facts.changed_callees):
         return CauseKind.CODE, *_of_code(facts, running if parts else None, evidence)
     if crowded and not outgrown:

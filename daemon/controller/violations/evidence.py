@@ -11,6 +11,9 @@ from .facts import Facts
 
 MOSTLY = 0.7
 """Share of the difference from which one kind of time is its cause."""
+BLOCKED, WITH_WAITING = 0.5, 0.9
+"""Being blocked is the cause also from the first share on, if it is the second together with waiting for a CPU, and the
+program gets CPU time as usual: who is blocked more often waits for a CPU more often afterwards."""
 CALLEE = 0.5
 """The same of the time in a callee, which is counted per second."""
 LEAST_RATE = math.log(1.3)
@@ -56,7 +59,7 @@ def wait_evidence(facts: Facts, parts: tuple[float, float, float] | None) -> Evi
         return None
     total = sum(known) or 1.0
     blocked, running = known[2] / total, known[0] / total
-    if parts[2] >= MOSTLY:
+    if is_blocked(facts, parts):
         text = f"{share(blocked)} of the time blocked, {share(parts[2])} of the difference"
         return Evidence(kind=CauseKind.WAIT, changed=True, text=text)
     return Evidence(kind=CauseKind.WAIT, changed=False, text=f"{share(running)} of the time on CPU")
@@ -95,6 +98,12 @@ def load_evidence(facts: Facts, parts: tuple[float, float, float] | None) -> Evi
         changed = True
         said.append(facts.busy)
     return Evidence(kind=CauseKind.LOAD, changed=changed, text="; ".join(said)) if said else None
+
+
+def is_blocked(facts: Facts, parts: tuple[float, float, float]) -> bool:
+    """Tell whether calls take longer because they are blocked, the waits for a CPU that follow included."""
+    _, waiting, blocked = parts
+    return blocked >= MOSTLY or (facts.supplied and blocked >= BLOCKED and waiting + blocked >= WITH_WAITING)
 
 
 def is_crowded(facts: Facts, parts: tuple[float, float, float] | None) -> bool:

@@ -278,6 +278,22 @@ def test_programs_under_a_limit_do_not_fill_the_cpus() -> None:
     assert found(waits, busy=busy, throttled=True, **SHORT).kind is CauseKind.HOST
 
 
+def test_who_is_blocked_more_waits_for_a_cpu_afterwards() -> None:
+    """That is no host's doing while the program gets CPU time as usual, and no reason to know nothing."""
+    sleeps = usual(110.0, waiting_us=350.0, blocked_us=640.0)
+    cause = found(sleeps, supplied=True)
+    assert (cause.kind, cause.proven) == (CauseKind.WAIT, False)
+    assert cause.text == (
+        "64 % of the difference is time in which its calls are blocked, "
+        "and 35 % in which they wait for a CPU afterwards."
+    )
+    assert changed(cause)[CauseKind.WAIT] is True
+    assert found(sleeps).kind is CauseKind.UNKNOWN
+    works = usual(200.0, waiting_us=250.0, blocked_us=640.0)
+    assert found(works, supplied=True).kind is CauseKind.UNKNOWN  # a tenth of it is work
+    assert found(usual(110.0, waiting_us=600.0, blocked_us=400.0), supplied=True).kind is CauseKind.UNKNOWN
+
+
 def test_calls_that_wait_for_a_cpu_do_not_blame_a_host_that_gives_as_much_as_usual() -> None:
     """A program whose threads wait for each other's work is not kept from CPU time by others."""
     waits = usual(100.0, waiting_us=100.0)
