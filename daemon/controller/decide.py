@@ -43,6 +43,7 @@ from .problems.idle_time import idle_shares, loop_shares
 from .problems.inheritance import with_successors
 from .problems.learned_during import with_learned_during
 from .problems.restoration import with_violations
+from .problems.sampled_growth import renewed_by_samples
 from .problems.unmapped import swept, with_builds
 from .sampling.burst import Burst, with_samples
 from .sampling.bursts import LATE_NS, hertz_in_bursts
@@ -285,13 +286,10 @@ def _surprised(state: ControllerState, passed_ns: int) -> ControllerState:
     disturbed = any(each.violations.standing for each in state.functions.values())
     surprise = judged(state.surprise, burst, state.functions, hertz_in_bursts(prices, state.settings), state.now_ns)
     news = surprise.at(state.now_ns) - state.surprise.at(state.now_ns)
-    return replace(
-        _with_idle_time(state),
-        burst=Burst(),
-        surprise=surprise,
-        samples=with_burst(state.samples, burst, state.catalog, disturbed=disturbed),
-        planned_ns=0 if news else state.planned_ns,
-    )
+    samples = with_burst(state.samples, burst, state.catalog, disturbed=disturbed)
+    planned_ns = 0 if news else state.planned_ns
+    state = replace(_with_idle_time(state), burst=Burst(), surprise=surprise, samples=samples, planned_ns=planned_ns)
+    return replace(state, functions=renewed_by_samples(state.functions, state)) if disturbed else state
 
 
 def _with_idle_time(state: ControllerState) -> ControllerState:

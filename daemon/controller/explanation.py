@@ -40,6 +40,8 @@ def job_for(function: FunctionState, settings: Settings, program_modules: tuple[
     learned, chain = function.inference.learned, function.inference.chain
     if function.explanation.job is not None or learned is None or chain is None or not observations:
         return None
+    if function.state not in (State.EXPLAINING, State.EXPLAINED, State.UNEXPLAINED) and not is_relearned(function):
+        return None  # nothing below would be due
     number = enough(observations, mining.minimum_calls)
     edges = shifted_edges(learned.edges, learned.bias_ns, observations[-1].bias_ns)
     start_ns = learned.start_ns or 0

@@ -24,14 +24,9 @@ from specmine.mining.regression.alarm import causes
 from specmine.model.violation import Cause, CauseKind, Direction
 
 from .call_edges import calls_among, part_through
-from .sampled_growth import more_samples
-from .sampled_growth import steady as steady_samples
+from .sampled_growth import DECIDED_NS, with_more_samples
 from .violation_facts import facts_of, followed_since, now_of, usually
 
-DECIDED_NS = 120 * SECOND
-"""The cause of a violation is decided anew with each window for so long."""
-WORKING = (CauseKind.CODE, CauseKind.LOAD, CauseKind.UNKNOWN)
-"""Causes of which samples of the CPU clock tell more: calls that only wait are on no more stacks."""
 TOGETHER_NS = 300 * SECOND
 """Changes that began within so long of each other may have one cause."""
 
@@ -178,9 +173,7 @@ def _decided(
         cause = cause_of(replace(facts, common=common))
         if cause.growth is not None:
             cause = replace(cause, growth=steady(violation.cause.growth, cause.growth))
-        if cause.kind in WORKING and violation.direction is Direction.SLOWER and now.mean_ns > 0:
-            found = more_samples(function, violation.since_ns, max(0.0, 1 - usual.mean_ns / now.mean_ns), state)
-            cause = replace(cause, more_samples=steady_samples(violation.cause.more_samples, found))
+        cause = with_more_samples(cause, violation, function, state)
     elif usual is not None and seen and cause.kind is CauseKind.WAIT:
         followed = followed_since(violation, function)
         cause = replace(cause, growth=steady(cause.growth, wait_growth(usual, now, followed)))

@@ -10,13 +10,24 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from specmine.daemon.config.settings import SECOND
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.sampling.history import Growth
 from specmine.daemon.controller.state import ControllerState
-from specmine.model.violation import MoreSamples
+from specmine.model.violation import Cause, CauseKind, Direction, MoreSamples, Violation
 
 from .call_edges import callers_of
+from .violation_facts import now_of, usually
+
+DECIDED_NS = 120 * SECOND
+"""The cause of a violation is decided anew with each window, and burst of samples, for so long."""
+WORKING = (CauseKind.CODE, CauseKind.LOAD, CauseKind.UNKNOWN)
+"""Causes of which samples of the CPU clock tell more."""
+WORKS_LONGER = (
+    "Samples find where its calls work longer, with the same machine code: other data or another configuration."
+)
 
 EVIDENCE = 8.0
 """That a function takes more CPU time than usual."""
@@ -96,7 +107,52 @@ def _innermost(keys: Sequence[str], growth: Mapping[str, Growth], state: Control
     return min(keys, key=lambda key: (calls[key], -growth[key].evidence, key))
 
 
-def steady(before: MoreSamples | None, now: MoreSamples | None) -> MoreSamples | None:
+def with_more_samples(cause: Cause, violation: Violation, function: FunctionState, state: ControllerState) -> Cause:
+    """Return a cause with what samples find more of, if it is one that samples can tell of.
+
+    Calls that only wait are on no more stacks. Where nothing else explains slower calls, that their callees or one of
+    their callers take more CPU time does.
+
+    Parameters
+    ----------
+    cause : Cause
+        As decided from everything else.
+    violation : Violation
+        With its cause before.
+    function : FunctionState
+        Whose violation it is.
+    state : ControllerState
+    """
+    usual, now = usually(function), now_of(function)
+    slower = violation.direction is Direction.SLOWER and usual is not None and now.mean_ns > usual.mean_ns
+    if usual is None or not slower or cause.kind not in WORKING:
+        return cause
+    part = 1 - usual.mean_ns / now.mean_ns
+    found = steady_samples(violation.cause.more_samples, more_samples(function, violation.since_ns, part, state))
+    if found is not None and cause.kind is CauseKind.UNKNOWN:
+        evidence = tuple(sorted(cause.evidence, key=lambda each: each.kind is not CauseKind.LOAD))
+        return replace(cause, kind=CauseKind.LOAD, text=WORKS_LONGER, evidence=evidence, more_samples=found)
+    return replace(cause, more_samples=found)
+
+
+def renewed_by_samples(functions: Mapping[str, FunctionState], state: ControllerState) -> Mapping[str, FunctionState]:
+    """Return functions whose young violations say what the burst that has just ended adds."""
+    renewed = dict(functions)
+    for key, function in functions.items():
+        standing = tuple(
+            replace(one, violation=replace(one.violation, cause=cause))
+            if not one.violation.because
+            and state.now_ns - one.violation.found_ns < DECIDED_NS
+            and (cause := with_more_samples(one.violation.cause, one.violation, function, state)) != one.violation.cause
+            else one
+            for one in function.violations.standing
+        )
+        if any(new is not old for new, old in zip(standing, function.violations.standing, strict=True)):
+            renewed[key] = replace(function, violations=replace(function.violations, standing=standing))
+    return renewed
+
+
+def steady_samples(before: MoreSamples | None, now: MoreSamples | None) -> MoreSamples | None:
     """Return what samples find more of as it was told before, where only its numbers changed, and little."""
     if before is None or now is None:
         return now or before
