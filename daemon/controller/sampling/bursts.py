@@ -12,7 +12,8 @@ FIND_NS = 15 * SECOND
 SHORTEST_NS, LONGEST_NS = SECOND, 4 * SECOND
 """Length of a burst."""
 NEAREST_NS, APART_NS = 5 * SECOND, 15 * SECOND
-"""From one burst to the next. Under pressure they are up to four times as far apart."""
+"""From one burst to the next. Under pressure they are up to twice as far apart: one costs us
+about as much as a window, and sees all functions."""
 BURST_SAMPLES = 25
 """Samples of the CPU clock that a burst is to bring: of programs that use little, bursts are longer and nearer."""
 LEAST_WAITS, MOST_WAITS = 2, 20
@@ -44,7 +45,7 @@ def rhythm(cpu_rate: float, hertz: int, pressure: float) -> Rhythm:
     per_second = max(hertz * cpu_rate / SECOND, 1e-3)
     length_ns = min(LONGEST_NS, max(SHORTEST_NS, round(BURST_SAMPLES / per_second * SECOND)))
     enough = min(1.0, per_second * length_ns / SECOND / BURST_SAMPLES)
-    apart_ns = max(float(NEAREST_NS), enough * APART_NS) * (1 + 3 * pressure)
+    apart_ns = max(float(NEAREST_NS), enough * APART_NS) * (1 + pressure)
     return Rhythm(length_ns=length_ns, apart_ns=round(apart_ns))
 
 
