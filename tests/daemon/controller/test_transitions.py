@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,12 +13,14 @@ from specmine.daemon.controller.events import Reloaded, Stopping
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.phase import State
 from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.controller.transitions import observed
 from specmine.daemon.documents.specification import specification
 from specmine.daemon.loop import Step, run
 from specmine.daemon.worker.process import InlineWorker
 from specmine.model.batch import Sampling, Watch
 from specmine.model.function import Reason
-from specmine.model.observation import Kind
+from specmine.model.histogram import Histogram
+from specmine.model.observation import Kind, Observation
 from tests.support.changing import lived
 from tests.support.planted import FAST, SLOW, Planted, Way, paper_program, unimodal
 from tests.support.simulated import SECOND, FakeClock, SimulatedSource
@@ -254,6 +257,31 @@ def test_the_classes_of_a_function_that_holds_are_found_anew_twice_a_minute() ->
     last = finished[-1]
     assert last.inference.chain is not None
     assert last.inference.chain.end_ns == last.verification.checked_ns
+
+
+def test_of_windows_of_few_calls_two_are_judged_as_one() -> None:
+    """One alone finds no classes anew and checks nothing; the next one is joined to it, and then both do."""
+    settings = Settings()
+    few = settings.mining.minimum_calls // 2 + 20
+    state, _, _ = mined((unimodal("steady"),), 60.0)
+    function = named(state, "steady")
+    assert function.state is State.SINGLE
+    newest = function.history.longest[-1]
+    calls = Histogram.from_durations(np.full(few, newest.histogram.quantile(0.5)))
+
+    def small(second: int) -> Observation:
+        start_ns = newest.end_ns + (100 + second) * SECOND
+        return replace(newest, start_ns=start_ns, end_ns=start_ns + SECOND, histogram=calls, calls=few, split=None)
+
+    first = observed(function, small(0), settings)
+    assert first.inference.chain is not None and function.inference.chain is not None
+    assert first.inference.borders is function.inference.borders
+    assert first.inference.chain.chain == function.inference.chain.chain
+    assert first.verification.judged_ns == function.verification.judged_ns
+    assert first.verification.checked_ns == small(0).end_ns
+    second = observed(first, small(10), settings)
+    assert second.history.longest[-1].timed == 2 * few
+    assert second.verification.judged_ns == small(10).end_ns
 
 
 def other_shares(z: Planted) -> Planted:
