@@ -26,8 +26,9 @@ URGENT, URGENT_FASTER = SUSPECTED, 2 * SUSPECTED
 After a long pause a single window of twice the time brings little more."""
 DOUBT_NS = 600 * SECOND
 """Windows of a suspicion come first for so long at most, ..."""
-UNDECIDED = 16
-"""... and no longer after so many that did not bring the evidence to where people are shown it."""
+BROUGHT = 0.75
+"""... and only while they have brought so much evidence each, or as much as people are shown. Of a true change nearly
+all bring more; of one that is none the evidence stays where it began, for hours."""
 LINGERING = 2
 """After so many windows that are as usual again the next comes soon, too: where a few calls pause, not every window has
 one that does ..."""
@@ -121,10 +122,10 @@ class FunctionViolations:
     def urgency(self) -> float:
         """Evidence of a change that more windows soon are to decide; 0 if there is none.
 
-        What fast windows could not decide in ``DOUBT_NS``, or so many of them could not bring before people's eyes,
-        further ones will not: others need them more.
+        What fast windows could not decide in ``DOUBT_NS``, or bring little evidence of, further ones will not: others
+        need them more.
         """
-        open_to = (one.log_e for one in self._doubts if one.windows < UNDECIDED or one.log_e >= SHOWN)
+        open_to = (one.log_e for one in self._doubts if one.log_e >= min(SHOWN, BROUGHT * one.windows))
         return max(open_to, default=URGENT if self._lingers else 0.0)
 
     @property

@@ -11,7 +11,6 @@ from specmine.daemon.controller.violations.function_violations import (
     DOUBT_NS,
     EARNED,
     PATIENCE,
-    UNDECIDED,
     FunctionViolations,
 )
 from specmine.mining.detection.alarm import Alarm, Stream
@@ -37,9 +36,18 @@ def suspected(
 
 @pytest.mark.parametrize(
     ("windows", "log_e", "urgent"),
-    [(3, 3.5, True), (UNDECIDED, 3.5, False), (UNDECIDED, SHOWN + 1, True), (3, 2.5, False)],
+    [
+        (3, 3.5, True),
+        (6, 3.5, False),
+        (6, 5.0, True),
+        (12, 8.0, False),
+        (12, 9.5, True),
+        (40, SHOWN - 1, False),
+        (40, SHOWN + 1, True),
+        (3, 2.5, False),
+    ],
 )
-def test_what_many_windows_did_not_decide_is_not_urgent(windows: int, log_e: float, urgent: bool) -> None:
+def test_what_windows_bring_little_evidence_of_is_not_urgent(windows: int, log_e: float, urgent: bool) -> None:
     """Unless people are shown it; it is in doubt nevertheless, so nothing is learned from it."""
     violations = suspected(windows, log_e)
     assert bool(violations.urgency) is urgent
