@@ -31,8 +31,9 @@ WORKS_LONGER = (
 
 EVIDENCE = 8.0
 """That a function takes more CPU time than usual."""
-AS_GOOD = 0.8
-"""Of functions that have so much of the largest evidence, and of the growth of that one, the innermost is named."""
+AS_GOOD, AS_MUCH = 0.8, 0.9
+"""Of functions that have so much of the largest evidence, and of the growth of that one, the innermost is named: if it
+grew by so much of its factor. A helper of many callers grew by less, and says nothing of the one whose calls changed."""
 CONCENTRATED = 1.2
 """A caller is named if it grew by so many times as large a factor: twice the load is twice as much of all callers."""
 LEAST_PART = 0.5
@@ -69,7 +70,13 @@ def more_samples(function: FunctionState, since_ns: int, part: float, state: Con
     if not near:
         return None
     best = growth[max(near, key=lambda key: (growth[key].evidence, key))]
-    as_good = [key for key in near if growth[key].least_part_of(best) >= AS_GOOD]
+    as_good = [
+        key
+        for key in near
+        if growth[key].least_part_of(best) >= AS_GOOD and growth[key].factor >= AS_MUCH * max(best.factor, own.factor)
+    ]
+    if not as_good:
+        return None
     inner = _innermost(as_good, growth, state)
     found, named = growth[inner], state.catalog.get(inner)
     if inner == function.key or named is None or found.more < LEAST_PART * part * own.cpus:

@@ -99,6 +99,16 @@ def test_the_function_itself_needs_no_other_name() -> None:
     assert found_for("render", RENDER_TWICE, 0.5) is None
 
 
+def test_a_helper_of_many_callers_is_no_better_name() -> None:
+    """All that render takes more it takes in work, which others call as before: that one grew by less."""
+    usual = {"serve": 0.40, "render": 0.10, "load": 0.04, "checksum": 0.01, "work": 0.12, "flush": 0.05}
+    now = {**usual, "serve": 0.60, "render": 0.30, "work": 0.32}
+    assert found_for("render", now, 0.6, usual) is None
+    found = found_for("serve", now, 0.3, usual)
+    assert found is not None
+    assert found.function == "render"
+
+
 def test_functions_on_other_stacks_and_small_growth_are_not_named() -> None:
     """A flush that takes ten times as long beside it says nothing of calls that it is not in."""
     assert found_for("load", {**USUAL, "load": 0.40, "flush": 0.5}, 0.3) is None
