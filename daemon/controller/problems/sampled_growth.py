@@ -33,7 +33,7 @@ EVIDENCE = 8.0
 """That a function takes more CPU time than usual."""
 AS_GOOD, AS_MUCH = 0.8, 0.9
 """Of functions that have so much of the largest evidence, and of the growth of that one, the innermost is named: if it
-grew by so much of its factor. A helper of many callers grew by less, and says nothing of the one whose calls changed."""
+grew by so much of its factor. A helper of many callers grew by less, and says nothing of the one that changed."""
 CONCENTRATED = 1.2
 """A caller is named if it grew by so many times as large a factor: twice the load is twice as much of all callers."""
 LEAST_PART = 0.5
