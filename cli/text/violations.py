@@ -127,11 +127,11 @@ def _cause_word(entry: Entry) -> str:
     kind = str(cause.get("kind") or "unknown")
     if entry.get("because"):
         return f"through {escaped(str(entry['because']['function']))}"
+    if kind == "unknown":
+        return "not known"
     more = cause.get("more_samples") or {}
     where = "from" if more.get("is_caller") else "in"
     found = f" {where} {escaped(shortened(str(more['function']), 20))}" if more else ""
-    if kind == "unknown":
-        return f"most{found}" if found else "not known"
     return f"{_CAUSES.get(kind, kind)}{found}{'' if cause.get('proven') else ', likely'}"
 
 

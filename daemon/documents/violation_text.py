@@ -232,11 +232,12 @@ def _short_cause(violation: Violation, subject: Subject) -> str:
     if violation.because or subject.because:
         return f"through {_cut(escaped(subject.because), 20)}" if subject.because else "through a callee"
     kind, more = violation.cause.kind, violation.cause.more_samples
-    found = f" {'from' if more.is_caller else 'in'} {_cut(escaped(more.function), 20)}" if more is not None else ""
     if kind is CauseKind.UNKNOWN:
-        return f"most{found}" if found else "cause not known"
+        return "cause not known"
     words = "new code" if kind is CauseKind.CODE else _CAUSES[kind]
-    return f"{words}{found}" if violation.cause.proven else f"likely {words}{found}"
+    if more is not None:
+        words = f"{words} {'from' if more.is_caller else 'in'} {_cut(escaped(more.function), 20)}"
+    return words if violation.cause.proven else f"likely {words}"
 
 
 def _cut(name: str, width: int) -> str:

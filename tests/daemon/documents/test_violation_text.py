@@ -132,7 +132,7 @@ SORT = MoreSamples(function="qsort_r", module="libc.so.6", cpus=0.41, usual_cpus
 
 
 def test_what_samples_find_more_of_ends_the_title_and_the_text() -> None:
-    """A callee, or a caller whose calls take longer; also where the cause is not known."""
+    """A callee, or a caller whose calls take longer."""
     load = replace(SLOWER, cause=Cause(kind=CauseKind.LOAD, text="Its calls work longer.", more_samples=SORT))
     assert title(load, SHOP) == "shop: checksum 2.1x slower since 02:47, likely load in qsort_r"
     assert metric_text(load, SHOP).endswith(
@@ -140,10 +140,8 @@ def test_what_samples_find_more_of_ends_the_title_and_the_text() -> None:
     )
     render = replace(SORT, function="render", is_caller=True, cpus=1.26, usual_cpus=0.0)
     assert samples_words(render) == "Samples find more CPU time in calls from render: 1.3 CPUs, usually 0."
-    unknown = replace(load, cause=Cause(more_samples=render))
-    assert title(unknown, SHOP) == "shop: checksum 2.1x slower since 02:47, most from render"
-    assert metric_text(unknown, SHOP).endswith("; cause not known. Samples find more CPU time in calls from render: "
-                                               "1.3 CPUs, usually 0.")  # fmt: skip
+    called = replace(load, cause=Cause(kind=CauseKind.LOAD, proven=True, more_samples=render))
+    assert title(called, SHOP) == "shop: checksum 2.1x slower since 02:47, load from render"
 
 
 def test_closing_is_a_line_too() -> None:

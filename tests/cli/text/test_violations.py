@@ -1,0 +1,35 @@
+"""Violations as lines: what samples find more of stands beside the cause."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from specmine.cli.text.violations import table
+
+SORT = {"function": "qsort_r", "is_caller": False, "text": "Samples find more CPU time in qsort_r."}
+RENDER = {"function": "render", "is_caller": True, "text": "Samples find more CPU time in calls from render."}
+
+
+def entry(cause: dict[str, Any]) -> dict[str, Any]:
+    """Return an open violation with a cause."""
+    return {
+        "id": "1", "key": "b+0x10", "function": "serve", "program": "shop", "change": "2.1x slower", "state": "open",
+        "since": "2026-11-28T10:00:00.000Z", "because": None, "cause": cause,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cause", "words"),
+    [
+        ({"kind": "load", "proven": False, "more_samples": SORT}, "load in qsort_r, likely"),
+        ({"kind": "code", "proven": True, "more_samples": RENDER}, "code from render"),
+        ({"kind": "wait", "proven": True, "more_samples": None}, "waiting"),
+        ({"kind": "unknown", "proven": False}, "not known"),
+    ],
+)
+def test_the_last_column_is_the_cause_and_where_samples_find_it(cause: dict[str, Any], words: str) -> None:
+    """A callee, or the caller whose calls take longer."""
+    _, line = table([entry(cause)], "2026-11-28T10:01:00.000Z", 100, ascii_only=True)
+    assert line.endswith(f"2.1x slower  {words}")
