@@ -22,8 +22,8 @@ from .yardstick import Yardstick
 CLOSED = 8
 """Closed violations of a function that the controller remembers; the store has all."""
 URGENT, URGENT_FASTER = SUSPECTED, 2 * SUSPECTED
-"""Evidence of a change from which windows of a function come first, and often: of one that is slower, or faster.
-After a long pause a single window of twice the time brings little more."""
+"""Evidence of a change from which it is in doubt what is usual: of one that is slower, or faster. From the first on
+windows of a slower one come first, and often: after a long pause one window of twice the time brings little more."""
 DOUBT_NS = 600 * SECOND
 """Windows of a suspicion come first for so long at most, ..."""
 BROUGHT = 0.75
@@ -123,9 +123,13 @@ class FunctionViolations:
         """Evidence of a change that more windows soon are to decide; 0 if there is none.
 
         What fast windows could not decide in ``DOUBT_NS``, or bring little evidence of, further ones will not: others
-        need them more.
+        need them more. So they do if calls may have become faster: nobody waits for that to be found.
         """
-        open_to = (one.log_e for one in self._doubts if one.log_e >= min(SHOWN, BROUGHT * one.windows))
+        open_to = (
+            one.log_e
+            for one in self._doubts
+            if one.direction is not Direction.FASTER and one.log_e >= min(SHOWN, BROUGHT * one.windows)
+        )
         return max(open_to, default=URGENT if self._lingers else 0.0)
 
     @property
@@ -139,14 +143,18 @@ class FunctionViolations:
 
     def with_alarms(self, alarms: tuple[Alarm, ...]) -> FunctionViolations:
         """Return it with what the newest window says is suspected, or open."""
-        if any(map(_is_urgent, alarms)):
+        if any(_is_urgent(one) and one.direction is not Direction.FASTER for one in alarms):
             return replace(self, alarms=alarms, calm=0)
         patience = self.patience - 1 if self._lingers else min(PATIENCE, self.patience + EARNED)
         return replace(self, alarms=alarms, calm=min(LINGERING, self.calm) + 1, patience=patience)
 
     def changed_ns(self, evidence: float) -> int | None:
-        """Return when it changed last, as violations say that are open, or suspicions of so much evidence; or None."""
-        doubts = (one.since_ns for one in self._doubts if one.log_e >= evidence)
+        """Return when it changed last, as violations say that are open, or suspicions of so much evidence; or None.
+
+        Of a suspicion that it is faster nobody asks why.
+        """
+        slower = (one for one in self._doubts if one.direction is not Direction.FASTER)
+        doubts = (one.since_ns for one in slower if one.log_e >= evidence)
         return max((*(one.since_ns for one in self.open), *doubts), default=None)
 
     @property
