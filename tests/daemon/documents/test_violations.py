@@ -23,7 +23,7 @@ def violation(function: str, since_s: int, lost: float = 0.0, **more: Any) -> Vi
 
 def test_those_first_that_cost_most_time() -> None:
     """Then those that stand only through others, then what is no problem, then what has closed, the newest first."""
-    closed = {"state": ViolationState.RECOVERED, "closed_ns": 900 * SECOND}
+    closed: dict[str, Any] = {"state": ViolationState.RECOVERED, "closed_ns": 900 * SECOND}
     found = [
         violation("a", 50, lost=0.5, **closed),
         violation("b", 40, lost=0.9, direction=Direction.FASTER, factor=0.5),
