@@ -39,7 +39,8 @@ def test_a_killed_daemon_leaves_no_probe_and_the_next_goes_on(program: Programs,
         one.start()
         kills = []
         for number in range(KILLS):
-            kills.append(kill(one, child.pid, chance.uniform(0, 1), at_start=number % 5 == 4))
+            how = {"at_start": number % 5 == 4, "while_on": number == 0}
+            kills.append(kill(one, child.pid, chance.uniform(0, 1), **how))
             assert child.poll() is None
     assert any(each.probes for each in kills)  # else the test has seen nothing
     assert all(each.continued for each in kills)

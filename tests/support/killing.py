@@ -9,7 +9,7 @@ from specmine.daemon.controller.checkpoint import Record
 from specmine.model.json_codec import decode
 from specmine.store import StoreError, open_store
 from tests.support.breakpoints import Text, family
-from tests.support.product import Daemon, busy, seconds_until_clean, wait_for_probes
+from tests.support.product import Daemon, busy, seconds_until_clean, wait_for_probes, wait_until
 
 FREE_S = 0.1
 """What is promised: so soon after the daemon's death the program has no probe left; judged by the bench alone."""
@@ -22,7 +22,7 @@ class Kill:
     moment_s: float
     """After the start of the daemon, or after its first probe."""
     probes: int
-    """Bytes in the program's text that were not its own, just before."""
+    """Bytes in the program's text that were not its own, just before, or before the host became busy."""
     free_s: float
     """Until all its pages were again what the files say."""
     stored: dict[str, int]
@@ -36,7 +36,7 @@ class Kill:
         return all(self.restored.get(function, -1) >= count for function, count in self.stored.items())
 
 
-def kill(one: Daemon, program: int, moment_s: float, *, at_start: bool) -> Kill:
+def kill(one: Daemon, program: int, moment_s: float, *, at_start: bool = False, while_on: bool = False) -> Kill:
     """Kill a daemon that has just been started, on a host without an idle CPU; look, and start the next.
 
     Parameters
@@ -48,15 +48,21 @@ def kill(one: Daemon, program: int, moment_s: float, *, at_start: bool) -> Kill:
         When: seconds after the start, or after the first probe.
     at_start : bool
         Do not wait for the first probe.
+    while_on : bool
+        Wait for the next one as well: they are on for moments only.
     """
     assert one.process is not None
     if not at_start:
         wait_for_probes(program, one)
     time.sleep(moment_s)
-    with Text(family(program)) as text, busy():
-        probes = len(text.changed())
-        one.process.kill()
-        free_s = seconds_until_clean(text)
+    with Text(family(program)) as text:
+        if while_on:
+            wait_until(text.changed, "a probe", step_s=0.01)
+        seen = len(text.changed())
+        with busy():
+            probes = seen or len(text.changed())
+            one.process.kill()
+            free_s = seconds_until_clean(text)
     one.process.wait()
     stored = observations_stored(one)
     one.start()
