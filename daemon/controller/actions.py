@@ -33,7 +33,7 @@ from .phase import FINISHED, State
 from .problems.causes import is_to_be_explained
 from .problems.short_of_cpu import first_to_show
 from .problems.unmapped import away
-from .sampling.bursts import hertz_in_bursts, is_between, rhythm, waits_in_bursts
+from .sampling.rhythm import hertz_in_bursts, is_between, rhythm, waits_in_bursts
 from .sharing.orders import fitted, left_out, shared
 from .state import ControllerState
 from .wait_requests import followed

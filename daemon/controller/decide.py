@@ -46,9 +46,9 @@ from .problems.restoration import with_violations
 from .problems.sampled_growth import renewed_by_samples
 from .problems.unmapped import swept, with_builds
 from .sampling.burst import Burst, with_samples
-from .sampling.bursts import LATE_NS, hertz_in_bursts
 from .sampling.history import with_burst
 from .sampling.profile import Profile
+from .sampling.rhythm import LATE_NS, hertz_in_bursts
 from .sampling.surprise import judged
 from .sharing.adoption import waiting, with_statements
 from .sharing.orders import told

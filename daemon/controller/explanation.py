@@ -59,7 +59,6 @@ def job_for(function: FunctionState, settings: Settings, program_modules: tuple[
         if function.state is State.UNEXPLAINED:
             result = function.explanation.result
             due = _tells_more(function) or (due and result is not None and result.why == "one-path")
-        due = due and function.state in (State.EXPLAINED, State.UNEXPLAINED)
     if not due or not observations:
         return None
     return Job(

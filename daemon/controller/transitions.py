@@ -104,8 +104,9 @@ def observed(
         function = _continued(replace(function, history=history), observation.end_ns)
         return _with_violations(function, observation, settings, utc_offset_ns, threshold, usual, idle_share)
     inference, short = function.inference, _is_too_short(function.inference, whole, settings)
-    if (state is not State.EXPLAINING or kind is not Kind.PATH) and not short:
-        inference = with_chain(inference, newest, kind, mining)  # else inferred once they are explained
+    later = state is State.EXPLAINING and kind is Kind.PATH  # inferred once they are explained
+    if not later and not short:
+        inference = with_chain(inference, newest, kind, mining)
     if not short and _is_on_cpu_judged(state, inference, history):
         inference = replace(inference, on_cpu=on_cpu.observed(inference.on_cpu, newest, mining))
     verification, provisional = function.verification, function.provisional

@@ -34,7 +34,6 @@ though most functions changed with it: those that call it take as much longer.""
 PARTLY = 0.3
 """Waiting for a CPU is the cause from this share of the difference on, if the program is short of CPU time and most of
 the rest is being blocked: by threads that are short of it, too."""
-
 NEARLY_ALL = 0.9
 """Share of the difference from which a cause is proven: it was measured in these very calls."""
 

@@ -10,7 +10,7 @@ from specmine.daemon.controller.decide import decide
 from specmine.daemon.controller.events import Arrived, Begun, Reloaded
 from specmine.daemon.controller.function import FunctionState, Identity
 from specmine.daemon.controller.phase import State
-from specmine.daemon.controller.sampling.bursts import FIND_NS
+from specmine.daemon.controller.sampling.rhythm import FIND_NS
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.timestamps import date_of
 from specmine.model.batch import Batch, HotSample, Lifetime, Sampling, Spent, Started, Unwatch, Watch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from specmine.daemon.config.settings import SECOND, Settings
-from specmine.daemon.controller.sampling.bursts import (
+from specmine.daemon.controller.sampling.rhythm import (
     BURST_SAMPLES,
     FIND_NS,
     hertz_in_bursts,
