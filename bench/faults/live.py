@@ -6,12 +6,13 @@
 
 A daemon of its own watches each program under a bounded load. After it has learned, each fault is injected and undone
 in turn. A fault is *opened* when a violation that is slower stands in what the daemon answers; *first* is what it names
-first, in its own order (bench/faults/tries/outcome.py). The true factor is what was injected, or by the program's own
-account of means, where it has one.
+first, in its own order (bench/faults/tries/outcome.py). The *true* factor is what was injected, or by the program's own
+account of means, where it has one; it is that of the function that the fault slows. The *measured* one is that of the
+violated function, as bpftrace times its calls for some seconds during the fault and after it.
 ``--watch`` names functions instead of having them found. ``--quiet`` adds a phase without a fault before the first, in
 which nothing may be opened. ``--varying`` lets the load vary from the start until that phase ends. ``--folder`` keeps
 the store: the daemon of a later run knows what this one learned, as one that runs for days does. Needs root, g++ and
-the packages redis-server, nginx, postgresql, apache2-bin, mariadb-server, mariadb-client.
+the packages bpftrace, redis-server, nginx, postgresql, apache2-bin, mariadb-server, mariadb-client.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from bench.faults.programs import apache, mariadb, nginx, postgres, redis, shop
 from bench.faults.programs.fault import VARYING, Account, Fault, Service
 from bench.faults.tries.daemon import Daemon
 from bench.faults.tries.outcome import Outcome, is_slowed, outcome_of
+from bench.faults.tries.true_factor import Timed, durations, factor_between, place_of
 from bench.faults.tries.turns import lane, turn
 from bench.lib.child_processes import in_order
 from bench.lib.driver import table
@@ -59,11 +61,15 @@ def tried(daemon: Daemon, service: Service, fault: Fault, options: argparse.Name
     """Inject a fault, wait for a violation and a while longer, undo it, wait until nothing stands."""
     with turn(options.turns, alone=fault.alone):
         _is_calm_after(daemon, CALM_S)
-        outcome = _injected(daemon, service, fault, options)
+        outcome, timed = _injected(daemon, service, fault, options)
     closed_s = _is_calm_after(daemon, options.rest)
     if closed_s is None:
         daemon.acknowledge()
-    return replace(outcome, closed_s=closed_s if outcome.opened_s is not None else None)
+    return replace(
+        outcome,
+        closed_s=closed_s if outcome.opened_s is not None else None,
+        measured_factor=None if timed is None else factor_between(durations(timed.place), timed.took, timed.quantile),
+    )
 
 
 def _is_calm_after(daemon: Daemon, seconds: float) -> float | None:
@@ -76,8 +82,10 @@ def _is_calm_after(daemon: Daemon, seconds: float) -> float | None:
     return time.monotonic() - began
 
 
-def _injected(daemon: Daemon, service: Service, fault: Fault, options: argparse.Namespace) -> Outcome:
-    """Return what was opened while a fault lasted, and what the accounts say of it."""
+def _injected(
+    daemon: Daemon, service: Service, fault: Fault, options: argparse.Namespace
+) -> tuple[Outcome, Timed | None]:
+    """Return what was opened while a fault lasted, what the accounts say of it, and how long calls then took."""
     accounts = fault.account, service.clients
     before = list(map(_read, accounts))
     time.sleep(USUAL_S if any(accounts) else 0)
@@ -97,10 +105,11 @@ def _injected(daemon: Daemon, service: Service, fault: Fault, options: argparse.
             if opened_s is not None and not fault.harmless and time.monotonic() - began > opened_s + options.join:
                 break  # callers and callees were given time to join
         unusual = list(map(_mean, accounts, at_fault))
+        timed = _timed(found[0], service) if found else None
     finally:
         fault.undo()
     factor, felt = (now / then if then and now else None for then, now in zip(usual, unusual, strict=True))
-    return replace(
+    outcome = replace(
         outcome_of(service, fault, opened_s, found),
         true_factor=fault.factor or factor,
         felt=felt,
@@ -109,6 +118,13 @@ def _injected(daemon: Daemon, service: Service, fault: Fault, options: argparse.
         undone_ns=time.time_ns(),
         load=os.getloadavg()[0],
     )
+    return outcome, timed
+
+
+def _timed(violation: dict[str, Any], service: Service) -> Timed | None:
+    """Return how long calls of the violated function take now, as bpftrace times them; None: it cannot."""
+    place = place_of(violation, service)
+    return None if place is None else Timed(place, violation["quantile"], durations(place))
 
 
 def _known(daemon: Daemon, fault: Fault) -> str:
@@ -245,6 +261,7 @@ def main() -> int:
             "right",
             "factor",
             "true",
+            "measured",
             "cause",
             "right",
             "closed after",
@@ -259,6 +276,7 @@ def main() -> int:
                 _yes(outcome.right),
                 _shown(outcome.factor, "{:.2g}"),
                 _shown(outcome.true_factor, "{:.2g}"),
+                _shown(outcome.measured_factor, "{:.2g}"),
                 outcome.cause,
                 _yes(outcome.cause_right),
                 _shown(outcome.closed_s, "{:.0f} s"),

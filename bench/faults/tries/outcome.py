@@ -25,6 +25,11 @@ class Outcome:
     """One of the first three that are named is right."""
     factor: float | None = None
     true_factor: float | None = None
+    """What was injected, or what the program's own account says; of the function that the fault slows."""
+    measured_factor: float | None = None
+    """What bpftrace measures, of the same quantile of the same function as ``factor``."""
+    interval: tuple[float, float] | None = None
+    """Between which the factor is, as the violation says."""
     felt: float | None = None
     """How many times as long the requests of clients took, by the clients' account; None: there is no account."""
     cause: str = ""
@@ -71,6 +76,7 @@ def outcome_of(service: Service, fault: Fault, opened_s: float | None, found: li
         right=is_slowed(names[0], fault) and not fault.harmless,
         of_three=any(is_slowed(name, fault) for name in names[:3]) and not fault.harmless,
         factor=violation["factor"],
+        interval=tuple(violation["interval"]),
         cause=cause["kind"],
         cause_right=cause["kind"] in fault.causes,
         cause_text=f"{cause['text']} {json.dumps(cause['evidence'])}",
