@@ -93,7 +93,7 @@ fuzz: setup ## damaged files, stores, recordings, configurations, conversations:
 	$(BIN)/python -m tests.support.fuzz.run --count $(or $(N),1000) --seed $(or $(SEED),1) $(KINDS)
 
 faults: setup ## slowdowns of a C++ server, redis, nginx, postgres, apache, mariadb: what is opened, when, why (PROGRAMS=redis, OPTIONS='--only SORT'; ROUNDS=5: each five times); root
-	@.ci/packages g++ redis-server nginx postgresql apache2-bin mariadb-server mariadb-client
+	@.ci/packages g++ bpftrace redis-server nginx postgresql apache2-bin mariadb-server mariadb-client
 	$(BIN)/python -m $(if $(ROUNDS),bench.faults.rounds --rounds $(ROUNDS) --folder $(or $(FOLDER),/var/tmp/specmine-faults),bench.faults.live $(PROGRAMS)) $(OPTIONS)
 
 evaluation: setup ## the papers' questions asked of eight stock programs: models of executions, their size, cases; root (OPTIONS='--executions 3')
