@@ -1,6 +1,6 @@
 """Is each fault found each time, if every one is tried several times, in an order by lot, on programs side by side?
 
-    .venv/bin/python -m bench.faults.rounds --folder DIR [--rounds 5] [--seed 1] [--learn 600] [--only REGEX]
+    .venv/bin/python -m bench.faults.rounds --folder DIR [--rounds 5] [--seed 1] [--learn 600] [--lanes 1] [--only REGEX]
 
 Each lane tries one program after the other; the next one learns meanwhile. So faults of as many programs as there are
 lanes come at the same time. Those that fill CPUs or the disk come alone. A try ends 15 s after something was opened, or
@@ -21,7 +21,12 @@ from pathlib import Path
 from bench.faults import score
 from bench.lib.child_processes import in_order, running
 
-LANES = (("shop",), ("nginx", "redis", "postgres"), ("apache", "mariadb"))
+LANES = {
+    1: (("shop", "nginx", "redis", "postgres", "apache", "mariadb"),),
+    2: (("shop", "nginx", "redis"), ("apache", "mariadb", "postgres")),
+    3: (("shop",), ("nginx", "redis", "postgres"), ("apache", "mariadb")),
+}
+"""About as many faults each. With three lanes two CPUs are busy all the time: durations are waits for a CPU, too."""
 TRY_S = 110.0
 """About how long a try takes: when the next program must begin to learn."""
 FAULT_S, JOIN_S, REST_S = 120, 15, 300
@@ -53,13 +58,14 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--learn", type=float, default=600, help="seconds that each program is learned at least")
+    parser.add_argument("--lanes", type=int, default=1, choices=LANES, help="programs that are tried at the same time")
     parser.add_argument("--only", default=REAL, help="faults whose name matches this; by default all real ones")
     options = parser.parse_args()
     in_order()
     options.folder.mkdir(parents=True, exist_ok=True)
     kept = options.folder / "outcomes"
     with ExitStack() as stack:
-        waiting = [list(lane) for lane in LANES]
+        waiting = [list(lane) for lane in LANES[options.lanes]]
         last: dict[int, Tried] = {}
         while any(waiting) or any(one.process.poll() is None for one in last.values()):
             for number, lane in enumerate(waiting):
