@@ -1,6 +1,7 @@
 """Is each fault found each time, if every one is tried several times, in an order by lot, on programs side by side?
 
-    .venv/bin/python -m bench.faults.rounds --folder DIR [--rounds 5] [--seed 1] [--learn 600] [--lanes 1] [--only REGEX]
+    .venv/bin/python -m bench.faults.rounds --folder DIR [--rounds 5] [--seed 1] [--learn 600] [--lanes 1]
+        [--only REGEX]
 
 Each lane tries one program after the other; the next one learns meanwhile. So faults of as many programs as there are
 lanes come at the same time. Those that fill CPUs or the disk come alone. A try ends 15 s after something was opened, or
