@@ -224,7 +224,7 @@ def _with_newest_numbers(one: OpenViolation, yardstick: Yardstick, around: Watch
     change = level_change(yardstick, observed, violation.expression)
     if violation.quantile == MEAN and (change is None or change.quantile == "p99"):
         change = mean_change(yardstick, observed)  # whether a hundredth of the calls is paused is a matter of luck
-    if change is None or change.direction is not violation.direction:
+    if change is None or change.direction is not violation.direction or not change.is_sure:
         return violation
     return _with_numbers(violation, change)
 
@@ -246,6 +246,8 @@ def _with_new(
         if change is None or is_no_news(change, yardstick, observed, around):
             draft.examined.discard(alarm.stream)
             violations = replace(violations, detector=adopted(violations.detector, alarm.stream))
+        elif change.what is What.LEVEL and not change.is_sure:
+            draft.examined.discard(alarm.stream)  # suspected until more windows tell by how much
         elif not _is_covered(change, draft.standing):
             since_ns = moment_of(change, yardstick, observed, alarm.since_ns, violations.locations)
             draft.standing.append(_violation(change, since_ns, observation.end_ns, around))

@@ -55,7 +55,7 @@ def change_of(yardstick: Yardstick, alarm: Alarm, observed: Sequence[Observation
         return exchanged
     change = level_change(yardstick, observed, place_of(yardstick, observed))
     if change is not None and abs(log_of(change.factor.value)) >= NOTABLE:
-        return change
+        return change if change.is_sure else _sure_mean(yardstick, observed) or change
     return class_change(yardstick, observed) or _of_mean(alarm, yardstick, observed)
 
 
@@ -107,6 +107,12 @@ def mean_change(yardstick: Yardstick, observed: Sequence[Observation]) -> Change
         expected=replace(yardstick.level, mean=Quantile(ns=usual.mean_ns)),
         observed=replace(level_of(yardstick.asserted.windows(observed, TRUE)), mean=Quantile(ns=now.mean_ns)),
     )
+
+
+def _sure_mean(yardstick: Yardstick, observed: Sequence[Observation]) -> Change | None:
+    """Return by how much calls take longer on average; None if that is not sure either."""
+    change = mean_change(yardstick, observed)
+    return change if change is not None and change.is_sure else None
 
 
 def _of_mean(alarm: Alarm, yardstick: Yardstick, observed: Sequence[Observation]) -> Change | None:

@@ -17,7 +17,7 @@ from specmine.daemon.controller.violations.yardstick_comparison import change_of
 from specmine.mining.detection.alarm import Alarm, Stream
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation
-from specmine.model.violation import Direction, ViolationState, What
+from specmine.model.violation import Direction, Violation, ViolationState, What
 from tests.support.changing import Life, called, lived, paused, slower
 from tests.support.planted import paper_program, unimodal
 
@@ -172,7 +172,7 @@ def life_of_small_windows(
 
 
 def test_a_few_pauses_are_open_for_as_long_as_they_last() -> None:
-    """Many windows have a p99 as before; it closes once none shows a pause, though many are below what is normal."""
+    """Many windows have a p99 as before, so the mean is told; it closes once none shows a pause."""
     as_before = unimodal().ways
     changes = [
         (200.0, "smooth", paused(0.008, 300.0)),
@@ -180,11 +180,37 @@ def test_a_few_pauses_are_open_for_as_long_as_they_last() -> None:
     ]
     life = lived((unimodal(),), 1_200.0, changes)
     ((second, one),) = life.opened.values()
-    assert (one.what, one.direction, one.quantile) == (What.LEVEL, Direction.SLOWER, "p99")
+    assert (one.what, one.direction, one.quantile) == (What.LEVEL, Direction.SLOWER, "mean")
+    assert one.factor == pytest.approx(1 + 0.008 * 299, rel=0.4)
+    assert one.factor_low > 1
     assert 200 < second < 320
     (closed,) = life.named("smooth").violations.closed
     assert closed.id == one.id and closed.closed_ns is not None
     assert 700 < (closed.closed_ns - life.began_ns) * 1e-9 < 1_100
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_an_open_violation_never_says_that_calls_may_be_as_before(seed: int) -> None:
+    """One call in a hundred pauses: of windows of 120 calls many have a p99 as before, and it says nothing sure."""
+    drawn, windows = np.random.default_rng(seed), list[Observation]()
+    around, violations = Watching(function="f", build_id="b", asserted=Asserted()), FunctionViolations()
+    seen = list[Violation]()
+    for number in range(60):
+        durations = 50_000 * np.exp(drawn.normal(0, 0.1, 120))
+        durations[:2] *= np.exp(abs(drawn.normal(0, 0.5, 2)))
+        if number >= 24:
+            durations[drawn.random(120) < 0.01] *= 300
+        windows.append(
+            Observation(
+                function="f", lifetime="a", kind=Kind.TIME, start_ns=number * 10 * SECOND,
+                end_ns=(number * 10 + 5) * SECOND, histogram=Histogram.from_durations(durations.astype(np.int64)),
+                calls=120, watched_ns=5 * SECOND,
+            )
+        )  # fmt: skip
+        violations = watched(violations, windows[-1], replace(around, newest=tuple(windows[-20:])))
+        assert number < 30 or violations.open
+        seen += violations.open
+    assert all(one.direction is Direction.SLOWER and one.factor_low > 1 for one in seen)
 
 
 def test_pauses_too_few_for_a_quantile_are_told_by_the_mean() -> None:
