@@ -18,6 +18,7 @@ from specmine.mining.detection.innovations import STEPS
 from .borrowing import with_borrowed
 from .checks import CHECK_CALLS, seen_ns
 from .function_request import URGENT_NS, full_cost, window_cost
+from .learning import LEARNING
 from .means import Means, Plan
 
 EVIDENCE = 6.0
@@ -49,7 +50,8 @@ def _called(functions: Mapping[str, FunctionState], so_far: Plan, now_ns: int) -
         return []
     callers, found = Ancestry(functions), []
     for key, function in functions.items():
-        if function.state not in FINISHED or key in so_far.watches or key in since_ns or waits_for_work(function):
+        learned = function.state in FINISHED or (function.state in LEARNING and function.violations.ready)
+        if not learned or key in so_far.watches or key in since_ns or waits_for_work(function):
             continue
         after_ns = max((since_ns[each] for each in callers.of(key) if each in since_ns), default=0)
         seen = seen_ns(function)

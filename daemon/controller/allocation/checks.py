@@ -1,4 +1,4 @@
-"""What finished functions get of the budget: suspected and violated ones first, checks, then what is left. Pure."""
+"""What known functions get of the budget: suspected and violated ones first, checks, then what is left. Pure."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def check_calls(finished: Sequence[FunctionState], means: Means, settings: Setti
     return max(min(CHECK_CALLS, most), most >> steps)
 
 
-def with_suspected(finished: Sequence[FunctionState], so_far: Plan, means: Means, settings: Settings) -> Plan:
+def with_suspected(judged: Sequence[FunctionState], so_far: Plan, means: Means, settings: Settings) -> Plan:
     """Observe functions that may have changed; what is kept for checks is not taken for them.
 
     Those come first of which windows say so. Of the others sampling found more than usual.
     """
     at_once = replace(settings, pace=1.0)  # what may have changed is not slowed down to save our own CPU time
-    urgent = [one for one in finished if one.violations.urgency or _is_surprising(one, means)]
+    urgent = [one for one in judged if one.violations.urgency or _is_surprising(one, means)]
     urgent = sorted(
         (one for one in urgent if not waits_for_work(one)), key=lambda one: (-one.violations.urgency, one.key)
     )

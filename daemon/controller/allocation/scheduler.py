@@ -51,13 +51,19 @@ def plan(functions: Mapping[str, FunctionState], means: Means, settings: Setting
     finished = [function for function in functions.values() if function.state in FINISHED]
     settings = replace(settings, check_calls=min(settings.check_calls, check_calls(finished, means, settings)))
     checking = replace(settings, pace=pace * means.check_stretch)
-    result = with_suspected(finished, result, means, settings)
+    judged = [function for function in functions.values() if _is_judged(function)]
+    result = with_suspected(judged, result, means, settings)
     result = with_open(functions.values(), result, means, settings)
     result = with_called(functions, result, means, settings)
     result = with_checks(finished, total, result, means, checking)
     result = with_looks(functions.values(), result, means, settings)
     result = with_learning(functions, total, result, means, settings)
     return with_watching(finished, result, means, checking)
+
+
+def _is_judged(function: FunctionState) -> bool:
+    """Tell whether a change of a function may be suspected: also of one that is not learned to its end."""
+    return function.state in FINISHED or (function.state in LEARNING and function.violations.ready)
 
 
 def _window_calls(functions: Mapping[str, FunctionState], means: Means, settings: Settings) -> int:

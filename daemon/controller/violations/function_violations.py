@@ -99,6 +99,11 @@ class FunctionViolations:
     """What calls took more than the yardstick says."""
 
     @property
+    def ready(self) -> bool:
+        """True if there is something to measure changes by."""
+        return self.yardstick is not None and self.yardstick.ready
+
+    @property
     def open(self) -> tuple[Violation, ...]:
         """The violations that are open, oldest first."""
         return tuple(one.violation for one in self.standing)

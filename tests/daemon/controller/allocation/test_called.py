@@ -9,8 +9,10 @@ import pytest
 from specmine.daemon.config.settings import Settings
 from specmine.daemon.controller.allocation.scheduler import plan
 from specmine.daemon.controller.function import FunctionState, Identity
-from specmine.daemon.controller.phase import Phase
+from specmine.daemon.controller.phase import Phase, State
 from specmine.daemon.controller.sampling.profile import Profile
+from specmine.daemon.controller.violations.asserted import Asserted
+from specmine.daemon.controller.violations.yardstick import begun
 from specmine.mining.assertions.checks import Verification
 from specmine.mining.detection.alarm import Stream
 from specmine.mining.detection.detector import DetectorState
@@ -80,3 +82,17 @@ def test_what_deviates_below_a_suspected_function_is_observed_again(
     functions = {FUNCTION.key: seen(learned(), 8.0, urgency=9.0), below.key: callee}
     tight = replace(MEANS, budget=2e4, income=1e6, cash=-1e6, pressure=1.0)
     assert (below.key in plan(functions, tight, Settings()).watches) is again
+
+
+@pytest.mark.parametrize("measured", [True, False])
+def test_what_is_being_learned_below_a_suspected_function_is_observed_if_it_is_measured(measured: bool) -> None:
+    """Its window tells something only beside the five before."""
+    below = replace(FUNCTION, offset=100)
+    profile = Profile(callers=((FUNCTION.key, 1.0),), inclusive_ns=100.0)
+    callee = replace(learned(), identity=Identity(function=below), profile=profile, phase=Phase(state=State.TIMING))
+    callee = seen(callee, 10.0)
+    yardstick = begun("b", Asserted(), callee.history.timing * 5, NOW_NS) if measured else None
+    callee = replace(callee, violations=replace(callee.violations, yardstick=yardstick))
+    functions = {FUNCTION.key: seen(learned(), 8.0, urgency=9.0), below.key: callee}
+    tight = replace(MEANS, budget=2e4, income=1e6, cash=-1e6, pressure=1.0)
+    assert (below.key in plan(functions, tight, Settings()).watches) is measured

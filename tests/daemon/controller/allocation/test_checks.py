@@ -1,4 +1,4 @@
-"""When finished functions are checked, with how many calls, and those that are suspected or violated."""
+"""When known functions are checked, with how many calls, and those that are suspected or violated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from specmine.daemon.controller.allocation.means import Plan
 from specmine.daemon.controller.allocation.scheduler import plan
 from specmine.daemon.controller.call_counts import ProbeState
 from specmine.daemon.controller.function import FunctionState, Identity
+from specmine.daemon.controller.phase import Phase, State
 from specmine.daemon.controller.sampling.profile import Profile
+from specmine.daemon.controller.violations.asserted import Asserted
+from specmine.daemon.controller.violations.yardstick import begun
 from specmine.mining.assertions.checks import Verification
 from specmine.model.batch import Watch
 from tests.support.planned import FUNCTION, MEANS, NOW_NS, POOR, learned, seen, violated
@@ -78,6 +81,19 @@ def test_a_suspected_function_comes_first_and_in_short_windows() -> None:
     assert (watch.window_ns, watch.on_ns) == (5 * SECOND, 0)
     calm = seen(replace(learned(), probe=ProbeState(rate=1000.0)), 11.0)
     assert plan({FUNCTION.key: calm}, MEANS, Settings()).watches[FUNCTION.key].window_ns == 10 * SECOND
+
+
+@pytest.mark.parametrize("state", [State.TIMING, State.WAITING, State.EXPLAINING])
+@pytest.mark.parametrize(("urgency", "measured", "first"), [(9.0, True, True), (0.0, True, False), (9.0, False, False)])
+def test_one_that_is_being_learned_comes_first_too_once_it_is_suspected(
+    state: State, urgency: float, measured: bool, first: bool
+) -> None:
+    """Five windows are enough to see a change; what is not measured by anything cannot have changed."""
+    one = seen(replace(learned(), phase=Phase(state=state)), 6.0, urgency=urgency)
+    yardstick = begun("b", Asserted(), one.history.timing * 5, NOW_NS) if measured else None
+    one = replace(one, violations=replace(one.violations, yardstick=yardstick))
+    tight = replace(MEANS, budget=2e4, income=1e6, cash=-1e6, pressure=1.0)
+    assert (FUNCTION.key in plan({FUNCTION.key: one}, tight, Settings()).watches) is first
 
 
 def test_several_suspected_functions_all_get_windows() -> None:
