@@ -8,6 +8,7 @@ for CPUs that the watched programs keep busy themselves are not, nor are those o
 
 from __future__ import annotations
 
+from specmine.model.inside.waits import WaitKind
 from specmine.model.text import listed, share, title
 from specmine.model.violation import Cause, CauseKind, Direction, Evidence, Growth
 
@@ -31,9 +32,12 @@ also waits for CPUs, while waiting makes nobody work longer."""
 OUTGROWN = 2.0
 """Work that adds so many times the usual duration is no host's doing, however long its calls wait for CPUs as well, and
 though most functions changed with it: those that call it take as much longer."""
-PARTLY = 0.3
-"""Waiting for a CPU is the cause from this share of the difference on, if the program is short of CPU time and most of
-the rest is being blocked: by threads that are short of it, too."""
+PARTLY, STOPPED = 0.3, 0.1
+"""Waiting for a CPU is the cause from the first share of the difference on, if the program is short of CPU time and
+most of the rest is being blocked: by threads that are short of it, too. From the second on, if its CPU limit stops it:
+then all its threads stop together, and who waits for a lock waits for one that is stopped."""
+OWN_WAITS = frozenset({WaitKind.FILE, WaitKind.FAULT, WaitKind.SLEEP})
+"""For these no thread of the program is waited for."""
 NEARLY_ALL = 0.9
 """Share of the difference from which a cause is proven: it was measured in these very calls."""
 
@@ -123,9 +127,12 @@ def _of_host(facts: Facts, waiting: float, blocked: float) -> tuple[CauseKind, b
     """Return that the host is the cause, and how it shows; None if it is not."""
     why = f": {facts.shortage}" if facts.short_of_cpu else ""
     short = facts.short_of_cpu and (facts.throttled or not facts.busy)
-    by_threads = short and waiting >= PARTLY and waiting + blocked >= MOSTLY
+    on_threads = facts.waits is None or facts.waits.what not in OWN_WAITS
+    by_threads = short and waiting >= (STOPPED if facts.throttled and on_threads else PARTLY)
+    by_threads &= waiting + blocked >= MOSTLY
     if (waiting >= MOSTLY and not facts.supplied) or by_threads:
-        text = f"{share(waiting)} of the difference is time in which its calls wait for a CPU{why}."
+        too = f", and {share(blocked)} in which they are blocked" if waiting < PARTLY else ""
+        text = f"{share(waiting)} of the difference is time in which its calls wait for a CPU{too}{why}."
         return CauseKind.HOST, waiting >= NEARLY_ALL, text
     if facts.common:
         return CauseKind.HOST, False, f"Most functions that are watched on this host changed at the same time{why}."

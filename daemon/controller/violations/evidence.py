@@ -30,9 +30,9 @@ def host_evidence(facts: Facts, parts: tuple[float, float, float] | None) -> Evi
         common = f"most functions {'changed' if facts.common else 'did not change'} at once"
         return Evidence(kind=CauseKind.HOST, changed=facts.common, text=f"{common}{shortage}")
     total = sum(known) or 1.0
-    changed = (parts[1] >= MOSTLY and not facts.supplied) or facts.common
+    changed = (parts[1] >= MOSTLY and not facts.supplied) or facts.common or facts.short_of_cpu
     text = f"{share(known[1] / total)} of the time waiting for a CPU"
-    if parts[1] >= MOSTLY:
+    if parts[1] >= MOSTLY or facts.short_of_cpu:
         text = f"{text}, {share(parts[1])} of the difference"
     elif facts.common:
         text = f"{text}; most functions changed at once"

@@ -11,7 +11,7 @@ from specmine.daemon.controller.violations.cause import cause_of
 from specmine.daemon.controller.violations.facts import Callee, Facts
 from specmine.daemon.controller.violations.usual import Usual
 from specmine.model.histogram import Histogram
-from specmine.model.violation import Cause, CauseKind, Direction
+from specmine.model.violation import Cause, CauseKind, Direction, Growth
 
 
 def usual(running_us: float, waiting_us: float = 0.0, blocked_us: float = 0.0, rate: float = 100.0) -> Usual:
@@ -267,6 +267,29 @@ def test_a_program_that_is_short_of_cpu_time_waits_for_its_other_threads_too() -
     assert found(mixed, **SHORT).kind is CauseKind.HOST
     assert found(usual(100.0, waiting_us=20.0, blocked_us=80.0), **SHORT).kind is CauseKind.WAIT
     assert found(usual(200.0, waiting_us=50.0, blocked_us=50.0), **SHORT).kind is CauseKind.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("what", "waiting_us", "kind"),
+    [
+        (None, 25.0, CauseKind.HOST), ("futex", 25.0, CauseKind.HOST), ("poll", 25.0, CauseKind.HOST),
+        ("file", 25.0, CauseKind.WAIT), ("sleep", 25.0, CauseKind.WAIT), ("futex", 5.0, CauseKind.WAIT),
+    ],
+)  # fmt: skip
+def test_a_lock_waits_for_a_thread_that_the_limit_stops(what: str | None, waiting_us: float, kind: CauseKind) -> None:
+    """All threads stop together; a disk does not stop with them."""
+    growth = None if what is None else Growth(what=what, more_ns=7e4, of_ns=1e5)
+    locks = usual(100.0, waiting_us=waiting_us, blocked_us=100.0 - waiting_us)
+    cause = found(locks, throttled=True, waits=growth, **SHORT)
+    assert cause.kind is kind
+    assert found(locks, waits=growth, shortage="no throttling").kind is CauseKind.WAIT
+    (host,) = (one for one in cause.evidence if one.kind is CauseKind.HOST)
+    assert host.changed and f"{waiting_us:.0f} % of the difference" in host.text.replace("5.0", "5")
+    if kind is CauseKind.HOST:
+        assert cause.text == (
+            "25 % of the difference is time in which its calls wait for a CPU, and 75 % in which they are blocked: "
+            f"{SHORT['shortage']}."
+        )
 
 
 def test_programs_under_a_limit_do_not_fill_the_cpus() -> None:
