@@ -16,10 +16,12 @@ from specmine.daemon.config.settings import SECOND
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.sampling.history import Growth
 from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.controller.violations.facts import Facts
+from specmine.daemon.controller.violations.time_difference import parts_of
 from specmine.model.violation import Cause, CauseKind, Direction, MoreSamples, Violation
 
 from .call_edges import callers_of
-from .violation_facts import now_of, usually
+from .violation_facts import now_of, quantile_of, usually
 
 DECIDED_NS = 120 * SECOND
 """The cause of a violation is decided anew with each window, and burst of samples, for so long."""
@@ -38,6 +40,8 @@ CONCENTRATED = 1.2
 """A caller is named if it grew by so many times as large a factor: twice the load is twice as much of all callers."""
 LEAST_PART = 0.5
 """It has so much of what calls of the violated function take more."""
+LEAST_WORK = 0.3
+"""Share of the difference that must be work for more CPU time to be why."""
 MOST_LOOKED_AT = 40
 """Of so many functions with most evidence it is seen whether they are on the same stacks."""
 STEADY = 1.25
@@ -136,7 +140,9 @@ def with_more_samples(cause: Cause, violation: Violation, function: FunctionStat
         return cause
     part = 1 - usual.mean_ns / now.mean_ns
     found = steady_samples(violation.cause.more_samples, more_samples(function, violation.since_ns, part, state))
-    if found is not None and cause.kind is CauseKind.UNKNOWN:
+    parts = parts_of(Facts(direction=violation.direction, usual=usual, now=now, quantile=quantile_of(violation)))
+    works = parts is None or parts[0] >= LEAST_WORK  # else a busier callee comes with whatever calls wait for
+    if found is not None and cause.kind is CauseKind.UNKNOWN and works:
         evidence = tuple(sorted(cause.evidence, key=lambda each: each.kind is not CauseKind.LOAD))
         return replace(cause, kind=CauseKind.LOAD, text=WORKS_LONGER, evidence=evidence, more_samples=found)
     return replace(cause, more_samples=found)

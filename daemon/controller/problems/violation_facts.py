@@ -42,6 +42,11 @@ def usually(function: FunctionState) -> Usual | None:
     return yardstick.usual if yardstick is not None and yardstick.usual.calls else None
 
 
+def quantile_of(violation: Violation) -> str:
+    """Return which quantile of all calls moved; '' if the violation is about some calls, or no level."""
+    return violation.quantile if violation.what is What.LEVEL and violation.expression == TRUE else ""
+
+
 def now_of(function: FunctionState) -> Usual:
     """Return how calls have been since the first of the open violations began."""
     return usual_of(_since(function))
@@ -102,7 +107,7 @@ def facts_of(
         new_paths=violation.what is What.PATH,
         usual=usual,
         now=now,
-        quantile=violation.quantile if violation.what is What.LEVEL and violation.expression == TRUE else "",
+        quantile=quantile_of(violation),
         typical=violation.what is What.LEVEL and violation.expression != TRUE and violation.quantile == "p50",
         new_build=new_build,
         code=code,

@@ -11,7 +11,7 @@ from .facts import Facts
 
 MOSTLY = 0.7
 """Share of the difference from which one kind of time is its cause."""
-BLOCKED, WITH_WAITING = 0.5, 0.9
+BLOCKED, WITH_WAITING = 0.5, 0.8
 """Being blocked is the cause also from the first share on, if it is the second together with waiting for a CPU, and the
 program gets CPU time as usual: who is blocked more often waits for a CPU more often afterwards."""
 CALLEE = 0.5

@@ -9,13 +9,24 @@ import pytest
 
 from specmine.daemon.config.settings import SECOND, Settings
 from specmine.daemon.controller.function import FunctionState, Identity
-from specmine.daemon.controller.problems.sampled_growth import WORKS_LONGER, more_samples, steady_samples
+from specmine.daemon.controller.problems.sampled_growth import (
+    WORKS_LONGER,
+    more_samples,
+    steady_samples,
+    with_more_samples,
+)
 from specmine.daemon.controller.sampling.burst import Burst
 from specmine.daemon.controller.sampling.history import SampleHistory
 from specmine.daemon.controller.sampling.profile import Profile
 from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.controller.violations.asserted import Asserted
+from specmine.daemon.controller.violations.function_violations import FunctionViolations, OpenViolation
+from specmine.daemon.controller.violations.yardstick import begun
 from specmine.model.function import Function
-from specmine.model.violation import CauseKind, MoreSamples
+from specmine.model.histogram import EMPTY, Histogram
+from specmine.model.observation import Kind, Observation
+from specmine.model.split import Split
+from specmine.model.violation import Cause, CauseKind, Direction, MoreSamples, Violation, What
 from tests.support.changing import Change, lived
 from tests.support.planted import Planted, Way
 
@@ -162,3 +173,44 @@ def test_a_daemon_names_what_nobody_watches() -> None:
     assert violation.cause.kind is CauseKind.LOAD
     assert violation.cause.text == WORKS_LONGER
     assert violation.cause.evidence[0].kind is CauseKind.LOAD
+
+
+def window_of(second: int, works_us: float, blocked_us: float) -> Observation:
+    """Return a window of calls that work, and are blocked, for so long each."""
+    took = Histogram.from_durations([round(1e3 * (works_us + blocked_us)) + place for place in range(300)])
+    ran = Histogram.from_durations([round(1e3 * works_us) + place for place in range(300)])
+    (bucket,) = set(took.buckets.tolist())
+    blocked = Histogram.from_pairs([bucket], [round(300 * 1e3 * blocked_us)]) if blocked_us else EMPTY
+    return Observation(
+        function=FUNCTIONS["load"].key, lifetime="l", kind=Kind.TIME, start_ns=second * SECOND,
+        end_ns=(second + 5) * SECOND, histogram=took, calls=300, watched_ns=5 * SECOND,
+        split=Split(waiting_ns=EMPTY, blocked_ns=blocked, on_cpu=ran),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("works_us", "blocked_us", "kind"), [(150.0, 0.0, CauseKind.LOAD), (105.0, 45.0, CauseKind.UNKNOWN)]
+)
+def test_more_cpu_time_is_why_only_if_the_difference_is_work(
+    works_us: float, blocked_us: float, kind: CauseKind
+) -> None:
+    """Whoever waits more often has busier callees, too. They are named in any case."""
+    state = state_of(CHECKSUM_TWICE)
+    usual, now = [[window_of(at, *took) for at in range(first, first + 60, 10)]
+                  for first, took in ((900, (100.0, 0.0)), (1_000, (works_us, blocked_us)))]  # fmt: skip
+    violation = Violation(
+        function=FUNCTIONS["load"].key, what=What.LEVEL, direction=Direction.SLOWER, factor=2.0, factor_low=1.9,
+        factor_high=2.1, since_ns=1_000 * SECOND,
+    )  # fmt: skip
+    one = state.functions[FUNCTIONS["load"].key]
+    one = replace(
+        one,
+        history=replace(one.history, timing=(*usual, *now)),
+        violations=FunctionViolations(
+            yardstick=begun("b", Asserted(), usual, 0), standing=(OpenViolation(violation=violation),)
+        ),
+    )
+    cause = with_more_samples(Cause(kind=CauseKind.UNKNOWN), violation, one, state)
+    assert cause.kind is kind
+    assert cause.more_samples is not None
+    assert cause.more_samples.function == "checksum"

@@ -313,7 +313,9 @@ def test_who_is_blocked_more_waits_for_a_cpu_afterwards() -> None:
     assert changed(cause)[CauseKind.WAIT] is True
     assert found(sleeps).kind is CauseKind.UNKNOWN
     works = usual(200.0, waiting_us=250.0, blocked_us=640.0)
-    assert found(works, supplied=True).kind is CauseKind.UNKNOWN  # a tenth of it is work
+    assert found(works, supplied=True).kind is CauseKind.WAIT  # a tenth of it is work
+    works = usual(350.0, waiting_us=150.0, blocked_us=600.0)
+    assert found(works, supplied=True).kind is CauseKind.UNKNOWN  # a quarter of it
     assert found(usual(110.0, waiting_us=600.0, blocked_us=400.0), supplied=True).kind is CauseKind.UNKNOWN
 
 
