@@ -100,8 +100,9 @@ class FunctionViolations:
 
     @property
     def ready(self) -> bool:
-        """True if there is something to measure changes by."""
-        return self.yardstick is not None and self.yardstick.ready
+        """True if its own build has shown what changes are measured by."""
+        yardstick = self.yardstick
+        return yardstick is not None and yardstick.inherited_ns is None and yardstick.ready
 
     @property
     def open(self) -> tuple[Violation, ...]:

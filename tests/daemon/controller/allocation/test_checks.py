@@ -84,14 +84,19 @@ def test_a_suspected_function_comes_first_and_in_short_windows() -> None:
 
 
 @pytest.mark.parametrize("state", [State.TIMING, State.WAITING, State.EXPLAINING])
-@pytest.mark.parametrize(("urgency", "measured", "first"), [(9.0, True, True), (0.0, True, False), (9.0, False, False)])
+@pytest.mark.parametrize(
+    ("urgency", "measured_by", "first"),
+    [(9.0, "its windows", True), (0.0, "its windows", False), (9.0, "another build", False), (9.0, "", False)],
+)
 def test_one_that_is_being_learned_comes_first_too_once_it_is_suspected(
-    state: State, urgency: float, measured: bool, first: bool
+    state: State, urgency: float, measured_by: str, first: bool
 ) -> None:
-    """Five windows are enough to see a change; what is not measured by anything cannot have changed."""
+    """Five windows are enough to see a change; a new build is learned first, in lives that may be short."""
     one = seen(replace(learned(), phase=Phase(state=state)), 6.0, urgency=urgency)
-    yardstick = begun("b", Asserted(), one.history.timing * 5, NOW_NS) if measured else None
-    one = replace(one, violations=replace(one.violations, yardstick=yardstick))
+    yardstick = begun("b", Asserted(), one.history.timing * 5, NOW_NS)
+    if measured_by == "another build":
+        yardstick = replace(yardstick, inherited_ns=NOW_NS)
+    one = replace(one, violations=replace(one.violations, yardstick=yardstick if measured_by else None))
     tight = replace(MEANS, budget=2e4, income=1e6, cash=-1e6, pressure=1.0)
     assert (FUNCTION.key in plan({FUNCTION.key: one}, tight, Settings()).watches) is first
 
