@@ -15,6 +15,7 @@ import numpy as np
 
 from bench.faults.programs.fault import Service
 from bench.lib.peers import bpftrace, environment
+from specmine.model.level import PROBABILITIES
 
 SECONDS = 5
 MOST_CALLS = 40_000
@@ -23,7 +24,6 @@ SHORTEST_NS = 20_000.0
 """Of shorter durations what bpftrace itself takes is a part that matters."""
 FEWEST_BEYOND = 20
 """A quantile is known from so many longer calls on."""
-PROBABILITIES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 _TIMED = """
 uprobe:{at} {only} {{ @depth[tid]++; @began[tid, @depth[tid]] = nsecs; }}
@@ -81,7 +81,7 @@ def durations(place: Place) -> list[int]:
 
 def factor_between(before: Sequence[int], after: Sequence[int], quantile: str) -> float | None:
     """Return how many times as long a quantile is, or the mean; None: of too few calls, or of too short ones."""
-    share = PROBABILITIES.get(quantile, 0.5)
+    share = PROBABILITIES.get(quantile, 0.5)  # of a mean as many calls are wanted as of a median
     if min(len(before), len(after)) * (1 - share) < FEWEST_BEYOND:
         return None
     usual, now = (
