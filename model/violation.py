@@ -119,7 +119,7 @@ class Violation:
     factor_high: float
     """95 % interval of the factor."""
     quantile: str = "p50"
-    """The quantile that moved most beyond its range: p50, p90 or p99; ``mean`` if none surely did but the mean is longer."""
+    """The one that moved most beyond its range: p50, p90 or p99; ``mean`` if none surely did but the mean is longer."""
     expected: Level = field(default_factory=Level)
     """The level as asserted."""
     observed: Level = field(default_factory=Level)
