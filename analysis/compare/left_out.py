@@ -36,7 +36,7 @@ def left_out_of(sides: Sides, key: Key, too_few: Sequence[LeftOut]) -> list[dict
             if one is not None:
                 found.append((each.start_ns, _entry(each, at, one.calls, one.code, one.text)))
             elif each.run not in timed:
-                code, text = _why_not_timed(each)
+                code, text = _why_not_timed(each, key)
                 found.append((each.start_ns, _entry(each, at, 0, code, text)))
     return [entry for _, entry in sorted(found, key=lambda one: one[0])]
 
@@ -46,9 +46,11 @@ def start_of(each: SeenLifetime) -> str | None:
     return rfc3339(each.start_ns) if each.start_ns > _A_DATE_NS else None
 
 
-def _why_not_timed(each: SeenLifetime) -> tuple[str, str]:
+def _why_not_timed(each: SeenLifetime, key: Key) -> tuple[str, str]:
     if not each.timed:
         return "nothing-timed", "no call of any function was timed in it"
+    if key in each.not_counted:
+        return "other-probe", "its calls were timed by another kind of probe than in most lifetimes"
     return "not-timed", "no call of it was timed"
 
 

@@ -90,12 +90,16 @@ def _sides(
     def named(observed: Sequence[FunctionLifetime]) -> list[FunctionLifetime]:
         return [replace(each, module=renamed.get(each.module, each.module)) for each in observed]
 
+    def known(seen: SeenLifetime) -> SeenLifetime:
+        names = frozenset((name, renamed.get(module, module)) for name, module in seen.not_counted)
+        return replace(seen, not_counted=names)
+
     return Sides(
         names=names,
         files=files,
         base=_by_function(named(first.observed)),
         new=_by_function(second.observed),
-        seen=(first.seen, second.seen),
+        seen=([known(each) for each in first.seen], second.seen),
         by_path=lambda: (_by_function(named(first.by_path())), _by_function(second.by_path())),
         stated={
             **second.stated,

@@ -14,21 +14,21 @@ from specmine.mining.inside.call_kinds import kinds_of, named_edges_of, names_of
 from specmine.mining.regression.sample import sample_of_histogram
 from specmine.model.batch import CallSamples, boot_of
 from specmine.model.call_path import CallPath
-from specmine.model.function import Function
 from specmine.model.histogram import Histogram
 from specmine.model.host.environment import environment_from
 from specmine.model.observation import Observation
 from specmine.store import Build, Contents, LifetimeSummary, Where, environment_at, read_store
 
 from .lifetime import FunctionLifetime
+from .lifetime_calls import calls_by_lifetime, not_counted
 from .seen import SeenLifetime
 
 _WINDOWS = 400
 """Newest windows of each function and kind that are read."""
 
 
-def from_store(path: Where) -> list[FunctionLifetime]:
-    """Return all lifetimes that a store remembers."""
+def from_store(path: Where, *, warmup: bool = True) -> list[FunctionLifetime]:
+    """Return all lifetimes that a store remembers, without their warm-up unless that is wanted."""
     with read_store(path) as store:
         contents, summaries, builds = store.load(newest=0), store.read(LifetimeSummary), store.read(Build)
         singles = {(each.function, each.lifetime): each for each in store.read(CallSamples)}
@@ -36,37 +36,27 @@ def from_store(path: Where) -> list[FunctionLifetime]:
     hosts = {each.boot_id: each.hostname for each in contents.hosts}
     functions = {each.key: each for each in contents.functions}
     lifetimes = {each.id: each for each in contents.lifetimes}
-    # the better known kind of each function, so that nothing is compared across kinds of probes
-    kinds: dict[tuple[str, str], int] = defaultdict(int)
-    for each in summaries:
-        kinds[_name(each.function, functions), each.kind.value] += 1
     found = []
-    for each in summaries:
-        name = _name(each.function, functions)
-        if any(kinds[name, other] > kinds[name, each.kind.value] or
-               (kinds[name, other] == kinds[name, each.kind.value] and other > each.kind.value)
-               for other in ("time", "path") if kinds[name, other]):  # fmt: skip
-            continue
-        function, lifetime = functions.get(each.function), lifetimes.get(each.lifetime)
-        if function is None:
-            continue
+    for calls in calls_by_lifetime(summaries, functions, warmup=warmup):
+        newest = calls.newest
+        function, lifetime = functions[newest.function], lifetimes.get(newest.lifetime)
         build = lifetime.build_id if lifetime is not None else function.build_id
-        single = singles.get((each.function, each.lifetime))
+        single = singles.get((newest.function, newest.lifetime))
         found.append(
             FunctionLifetime(
                 function=function.name,
                 module=function.module,
                 build=build,
                 label=labels.get(build),
-                host=hosts.get(boot_of(each.lifetime), ""),
-                lifetime=each.lifetime,
-                start_ns=each.start_utc_ns,
-                sample=sample_of_histogram(each.histogram, each.bias_ns),
-                rate=each.calls / (each.watched_ns * 1e-9) if each.watched_ns else None,
-                warmup=each.warmup_calls,
+                host=hosts.get(boot_of(newest.lifetime), ""),
+                lifetime=newest.lifetime,
+                start_ns=calls.start_utc_ns,
+                sample=calls.sample,
+                rate=calls.rate,
+                warmup=calls.warmup,
                 first_ns=np.array(single.first, dtype=np.float64) if single is not None else None,
                 drawn_ns=np.array(single.sample, dtype=np.float64) if single is not None else None,
-                environment=environment_from(vector) if (vector := _vector(contents, each)) else None,
+                environment=environment_from(vector) if (vector := _vector(contents, newest)) else None,
             )
         )
     return _kept_apart(found)
@@ -75,8 +65,9 @@ def from_store(path: Where) -> list[FunctionLifetime]:
 def seen_in_store(path: Where) -> list[SeenLifetime]:
     """Return all lifetimes that a store knows, also those in which no call was timed."""
     with read_store(path) as store:
-        contents, builds = store.load(newest=0), store.read(Build)
-        timed = {each.lifetime for each in store.read(LifetimeSummary)}
+        contents, builds, summaries = store.load(newest=0), store.read(Build), store.read(LifetimeSummary)
+    timed = {each.lifetime for each in summaries}
+    others = not_counted(summaries, {each.key: each for each in contents.functions})
     labels = {each.build_id: each.label for each in builds}
     hosts = {each.boot_id: each for each in contents.hosts}
     found = []
@@ -90,6 +81,7 @@ def seen_in_store(path: Where) -> list[SeenLifetime]:
                 host=host.hostname if host is not None else "",
                 start_ns=each.start_ns + host.utc_offset_ns if host is not None else 0,
                 timed=each.id in timed,
+                not_counted=others.get(each.id, frozenset()),
             )
         )
     return found
@@ -185,11 +177,6 @@ def _windows(path: Where) -> list[tuple[Observation, FunctionLifetime]]:
 def _vector(contents: Contents, summary: LifetimeSummary) -> Mapping[str, Any] | None:
     boot_id = boot_of(summary.lifetime)
     return environment_at(contents.environments, boot_id, summary.end_utc_ns)
-
-
-def _name(key: str, functions: Mapping[str, Function]) -> str:
-    found = functions.get(key)
-    return f"{found.name}\0{found.module}" if found is not None else key
 
 
 def _kept_apart(found: list[FunctionLifetime]) -> list[FunctionLifetime]:

@@ -20,6 +20,8 @@ class SeenLifetime:
     """When it began or was first seen, UTC; 0: unknown."""
     timed: bool = True
     """False if no call of any function was timed in it."""
+    not_counted: frozenset[tuple[str, str]] = frozenset()
+    """Functions and their modules that were timed in it, but by another kind of probe than most lifetimes."""
 
     @property
     def shown(self) -> str:

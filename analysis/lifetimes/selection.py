@@ -47,7 +47,7 @@ def read_lifetimes(path: Where, *, skip_bad: bool = False, warmup: bool = True) 
     if not isinstance(path, Path) or (str(path) != "-" and is_store(path)):
         functions = specified(path)
         return RecordedLifetimes(
-            observed=from_store(path),
+            observed=from_store(path, warmup=warmup),
             seen=seen_in_store(path),
             by_path=lambda: windows_of_store(path),
             stated=stated_behaviours(functions),

@@ -19,6 +19,7 @@ from specmine.daemon.loop import Step
 from specmine.mining.regression.acknowledgement import Acknowledgement
 from specmine.mining.regression.code_diff import same_code
 from specmine.mining.regression.comparison import Change
+from specmine.mining.regression.probe_kinds import are_comparable
 from specmine.mining.regression.sample import quantile, sample_of_histogram
 from specmine.model.batch import Lifetime, boot_of
 from specmine.model.function import Function
@@ -52,10 +53,15 @@ MOST_ENDED = 256
 class _OpenLifetime:
     """A lifetime's calls of one function, not counted yet."""
 
-    histogram: Histogram
-    bias: float
     first_ns: int
-    calls: int = 0
+    histogram: Histogram = EMPTY
+    bias: float = 0.0
+
+    def add(self, histogram: Histogram, bias_ns: float) -> None:
+        """Add calls with the probes' own cost in their durations."""
+        calls = self.histogram.total + histogram.total
+        self.bias = (self.bias * self.histogram.total + bias_ns * histogram.total) / calls
+        self.histogram += histogram
 
 
 class ChangeWatcher:
@@ -80,12 +86,19 @@ class ChangeWatcher:
         """Go on from the contents of a store, lifetimes in the order of time; none of it is reported again."""
         self._functions |= {each.key: each for each in contents.functions}
         self._builds |= {each.id: each.build_id for each in contents.lifetimes}
-        for each in sorted(summaries, key=lambda one: (one.end_utc_ns, one.lifetime, one.function)):
+        recorded: dict[tuple[str, str], _OpenLifetime] = {}
+        ends: dict[tuple[str, str], int] = {}
+        for each in summaries:
             histogram = each.histogram
-            if each.kind is Kind.TIME and histogram.total >= FEWEST_CALLS:
-                boot = boot_of(each.lifetime)
-                host = environment_at(contents.environments, boot, each.end_utc_ns)
-                self._count_lifetime(each.function, each.lifetime, histogram, each.bias_ns, each.end_utc_ns, host)
+            if _counts(each.kind, histogram, each.bias_ns):
+                calls = each.function, each.lifetime
+                recorded.setdefault(calls, _OpenLifetime(each.start_utc_ns)).add(histogram, each.bias_ns)
+                ends[calls] = max(ends.get(calls, 0), each.end_utc_ns)
+        for calls, end_ns in sorted(ends.items(), key=lambda one: (one[1], one[0][1], one[0][0])):
+            histogram = recorded[calls].histogram
+            if histogram.total >= FEWEST_CALLS:
+                host = environment_at(contents.environments, boot_of(calls[1]), end_ns)
+                self._count_lifetime(*calls, histogram, recorded[calls].bias, end_ns, host)
         for entry in contents.documents.get("changes", {}).get("changes", ()):
             key, known = acknowledgement_of(entry)
             if known is not None:
@@ -172,21 +185,10 @@ class ChangeWatcher:
 
     def _add_window(self, window: Observation) -> None:
         key = window.function, window.lifetime
-        if (
-            window.kind is not Kind.TIME
-            or window.timed == 0
-            or window.function in self._counted.get(window.lifetime, ())
-        ):
+        if window.function in self._counted.get(window.lifetime, ()):
             return
-        lifetime = self._open.get(key)
-        if lifetime is None:
-            lifetime = _OpenLifetime(histogram=EMPTY, bias=0.0, first_ns=window.start_ns)
-            self._open[key] = lifetime
-        lifetime.bias = (lifetime.bias * lifetime.calls + window.bias_ns * window.timed) / (
-            lifetime.calls + window.timed
-        )
-        lifetime.histogram += window.histogram
-        lifetime.calls += window.timed
+        if _counts(window.kind, window.histogram, window.bias_ns):
+            self._open.setdefault(key, _OpenLifetime(window.start_ns)).add(window.histogram, window.bias_ns)
 
     def _count_due(self, step: Step, changed: Sequence[Lifetime], *, last: bool = False) -> None:
         ended = {each.id for each in changed if each.processes == 0}
@@ -197,7 +199,7 @@ class ChangeWatcher:
         ]
         for key, one in due:
             del self._open[key]
-            if one.calls >= FEWEST_CALLS:
+            if one.histogram.total >= FEWEST_CALLS:
                 self._count_lifetime(*key, one.histogram, one.bias, now_ns + offset, step.state.environment)
         if due:
             self.changes = self._entries(_calls(step))
@@ -234,6 +236,13 @@ class ChangeWatcher:
                 utc_ns=utc_ns,
             ),
         )
+
+
+def _counts(kind: Kind, histogram: Histogram, bias_ns: float) -> bool:
+    """Return whether calls count: timed alone, or with their path where that cannot look like a change."""
+    if histogram.total == 0:
+        return False
+    return kind is Kind.TIME or are_comparable(histogram.quantile(0.5) - bias_ns, bias_ns)
 
 
 def _calls(step: Step) -> frozenset[tuple[Name, Name]]:

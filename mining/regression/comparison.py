@@ -64,7 +64,7 @@ class LeftOut:
     host: str
     calls: int
     code: str
-    """Stable: too-few-calls, not-timed, other-probe."""
+    """Stable: too-few-calls."""
     text: str
 
 

@@ -115,6 +115,8 @@ def run_lifetimes(
     calls: int = 400,
     end: bool = True,
     named: str = "f",
+    kind: Kind = Kind.TIME,
+    bias_ns: float = 0.0,
 ) -> None:
     """Let lifetimes of a build pass: an observation each, and their end."""
     rng = np.random.default_rng(len(build))
@@ -124,7 +126,7 @@ def run_lifetimes(
         lifetime = Lifetime(id=identity, pid=number, executable="/bin/app", build_id=build, start_ns=1, processes=1)
         durations = 1e5 * factor * np.exp(rng.normal(0, 0.01)) * rng.lognormal(0, 0.05, calls)
         seen = Observation(
-            function=function.key, lifetime=identity, kind=Kind.TIME, start_ns=1, end_ns=SECOND,
+            function=function.key, lifetime=identity, kind=kind, start_ns=1, end_ns=SECOND, bias_ns=bias_ns,
             histogram=Histogram.from_durations(durations), calls=calls, watched_ns=SECOND,
         )  # fmt: skip
         ended = Lifetime(id=identity, pid=number, executable="/bin/app", build_id=build, start_ns=1, processes=0)
@@ -133,6 +135,16 @@ def run_lifetimes(
             Batch(now_ns=2 * SECOND, lifetimes=(ended,) if end else ()),
         ):
             watcher.listen(Step(number=0, event=Arrived(batch=batch), state=ControllerState(), actions=()))
+
+
+@pytest.mark.parametrize(("bias_ns", "counts"), [(2e3, True), (2e4, False)])
+def test_lifetimes_of_calls_with_their_path_count(bias_ns: float, counts: bool) -> None:
+    """A new build whose calls are only timed with their path is compared, unless the probes' cost may look like it."""
+    told = Told()
+    watcher = ChangeWatcher(told)
+    run_lifetimes(watcher, "old", 1.0, 15)
+    run_lifetimes(watcher, "new", 1.3, 15, kind=Kind.PATH, bias_ns=bias_ns)
+    assert [each["verdict"] for each in told.changes] == (["worse"] if counts else [])
 
 
 def test_lifetimes_count_when_they_end() -> None:
