@@ -15,7 +15,7 @@ from specmine.daemon.config.loader import load_config
 from specmine.daemon.config.settings import Settings, settings_of
 from specmine.daemon.config.tree import Config
 from specmine.daemon.controller.events import Reloaded, Stopping, Surveyed
-from specmine.daemon.documents.specification import specification
+from specmine.daemon.documents.specification import last_specification, specification
 from specmine.daemon.host.environment_watcher import EnvironmentWatcher
 from specmine.daemon.persistence.recorder import StoreRecorder
 from specmine.daemon.socket.client import DaemonConnection, NoDaemon
@@ -120,7 +120,7 @@ def mine(options: MineOptions, progress: Progress) -> MineResult:
             inbox=inbox.messages,
             deadline_ns=None if wrapped else duration_ns,
         )
-    return MineResult(document=specification(state), names=search.known if search is not None else ())
+    return MineResult(document=last_specification(state), names=search.known if search is not None else ())
 
 
 def chosen_settings(options: MineOptions, config: Config) -> Settings:

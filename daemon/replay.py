@@ -36,7 +36,7 @@ from specmine.daemon.controller.events import (
     Surveyed,
 )
 from specmine.daemon.controller.state import ControllerState
-from specmine.daemon.documents.specification import specification
+from specmine.daemon.documents.specification import last_specification
 from specmine.daemon.worker.jobs import Job, run_job
 from specmine.model.errors import InputError
 from specmine.model.json_codec import Json, decode, encode
@@ -136,7 +136,7 @@ def replay(
             state = _step(state, jobs, number, event, recorded, settings)
         if state.started is None:
             raise InputError(f"{path} holds no event", remedy="the mining ended before it began")
-        return specification(state, detail=detail)
+        return last_specification(state, detail=detail)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         what = f"{type(error).__name__}: {error}"
         raise InputError(

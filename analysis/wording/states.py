@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from specmine.analysis.documents import Entry, is_recorded
-from specmine.model.text import count, escaped, plural
+from specmine.model.text import age, count, escaped, plural
 
 FINISHED = ("single", "explained", "unexplained")
 """States in which something is asserted."""
@@ -22,6 +22,8 @@ FEW_CALLS = 200
 VIOLATED = "violated"
 NOT_CALLED = "no call yet"
 """Its calls are awaited: one that began before it was watched, as that of ``main`` did, is not seen."""
+OLD_S = 300.0
+"""A newest window that is older is no present: its age is shown with what it says."""
 LISTED = frozenset({VIOLATED, "holds", "known", "not decided", "too few calls", "learning", "unstable"})
 """Groups whose functions are always listed."""
 _WAITING = {
@@ -63,7 +65,13 @@ def group_of(entry: Entry) -> str:
 
 
 def words(entry: Entry) -> str:
-    """Return where a function stands: ``holds``, ``2.1x slower``, ``learning, 4 of 5``, ``too few calls``."""
+    """Return where a function stands: ``holds``, ``2.1x slower``, ``learning, 4 of 5``, ``holds, seen 19m ago``."""
+    seen = entry.get("newest_window_age_seconds")
+    old = f", seen {age(seen)} ago" if isinstance(seen, int | float) and seen >= OLD_S else ""
+    return _words(entry) + old
+
+
+def _words(entry: Entry) -> str:
     group = group_of(entry)
     if group == VIOLATED:
         return worst_change(entry) or VIOLATED

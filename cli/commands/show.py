@@ -12,6 +12,7 @@ import click
 from specmine.analysis.documents import Entry, is_recorded
 from specmine.analysis.histogram_bins import histogram_bins
 from specmine.analysis.wording.assertions import assertion, class_names, condition
+from specmine.analysis.wording.call_rate import call_rate
 from specmine.analysis.wording.detectable import sentence as found_when
 from specmine.analysis.wording.levels import WORDS, asserted, normal_range, present, seconds, uncertainty_of
 from specmine.analysis.wording.reasons import probe, why
@@ -30,7 +31,7 @@ from specmine.cli.text.inside import inside_table, spread_tree
 from specmine.cli.text.waits import waits_table
 from specmine.daemon.documents.json_text import json_text
 from specmine.model.errors import NoData
-from specmine.model.text import age, cells, count, cut, duration, escaped, plural, rate, share
+from specmine.model.text import age, cells, count, cut, duration, escaped, plural, share
 
 if TYPE_CHECKING:
     from specmine.store import Where
@@ -193,8 +194,8 @@ def _facts(entry: Entry) -> Iterator[str]:
         return
     if isinstance(entry.get("watched_seconds"), int | float):
         yield f"watched for {age(entry['watched_seconds'])} in {observations}"
-    if isinstance(entry.get("rate_per_second"), int | float):
-        yield f"{rate(entry['rate_per_second'])} calls/s"
+    if rate := call_rate(entry):
+        yield f"{rate} calls/s"
     if isinstance(entry.get("time_share"), int | float):
         yield f"{share(entry['time_share'])} of the program's wall-clock time"
     if isinstance(entry.get("utility"), int | float):

@@ -7,10 +7,11 @@ from datetime import datetime
 from typing import Any
 
 from specmine.analysis.documents import Entry, is_recorded, place_of
+from specmine.analysis.wording.call_rate import call_rate
 from specmine.analysis.wording.function_order import SORTS
 from specmine.analysis.wording.levels import present, seconds, uncertainty_of
 from specmine.analysis.wording.states import steps_done, words
-from specmine.model.text import age, cells, cut, escaped, rate, share, shortened
+from specmine.model.text import age, cells, cut, escaped, share, shortened
 from specmine.model.text import title as title_of
 
 from .sparkline import sparkline
@@ -69,7 +70,7 @@ def _cells(entry: Entry) -> list[str]:
     return [
         escaped(_name(entry)),
         words(entry),
-        _or_dash(entry.get("rate_per_second"), rate),
+        call_rate(entry) or "-",
         seconds(shown, "p50", uncertainty_of(entry)),
         seconds(shown, "p99", uncertainty_of(entry)),
         _or_dash(share_of_time, share),

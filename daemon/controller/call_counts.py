@@ -15,6 +15,9 @@ RATE_MEMORY_NS, RATE_CALLS = 2_000_000_000, 100
 LONG_MEMORY_NS = 30_000_000_000
 """... and if it does not."""
 SHORTEST_LOOK_NS = 20 * MS
+PRECISE_NS = 100 * MS
+"""Where a bucket ran empty sooner, the rate counted is only the least that it can be: calls went on until the probes
+were off, and slower than without them."""
 PAID_CALLS = 2000
 """Timed calls after which what was paid for them is half forgotten."""
 NONE_SEEN = 3.69
@@ -68,7 +71,9 @@ class ProbeState:
     limited: bool = False
     """True if the kernel's bucket ran empty in the present watch."""
     rate: float | None = None
-    """Calls a second while on; None: never counted."""
+    """Calls a second to plan with: more than counted where a bucket ran empty; None: never counted."""
+    is_least: bool = False
+    """True if the rate that was counted last is only the least that it can be."""
     recent_calls: float = 0.0
     """Calls that the rate rests on, and the time on in which they were counted."""
     recent_ns: float = 0.0
@@ -80,6 +85,11 @@ class ProbeState:
     """Time from the first timed watch to the last restart of the daemon, gaps included."""
     first_watch_ns: int | None = None
     """First timed watch since that restart."""
+
+    @property
+    def counted_rate(self) -> float | None:
+        """Calls a second, as they were counted; that of before a restart until some are. None: never counted."""
+        return self.recent_calls * SECOND / self.recent_ns if self.recent_ns > 0 else self.rate
 
     def span_ns(self, now_ns: int) -> int:
         """Return the time since the first timed watch, restarts of the daemon left out."""
@@ -141,6 +151,7 @@ def _with_counts(probe: ProbeState, activity: Activity) -> ProbeState:
     return replace(
         probe,
         rate=calls * 1e9 / on_ns if on_ns > 0 else probe.rate,
+        is_least=activity.limited and activity.watched_ns < PRECISE_NS if activity.calls else probe.is_least,
         recent_calls=calls,
         recent_ns=on_ns,
         counts=counts,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from typing import Any
 
+from specmine.daemon.config.settings import SECOND
 from specmine.daemon.controller.allocation.function_request import kind_for
 from specmine.daemon.controller.allocation.request import price
 from specmine.daemon.controller.allocation.utility import utility
@@ -112,13 +113,21 @@ def _current(function: FunctionState, state: ControllerState, total: Total, arou
         "calls_counted": counts.calls,
         "calls_exact": counts.calls > 0 and not counts.gaps,
         "watched_seconds": counts.watched_ns * 1e-9,
-        "rate_per_second": function.probe.rate,
+        "newest_window_age_seconds": _age_s(function, state),
+        "rate_per_second": function.probe.counted_rate,
+        "rate_is_least": function.probe.is_least,
         "utility": utility(function, state.now_ns, state.running),
         "time_share": share(function, total),
         "price_ns": price(prices, kind_for(function), function.function) if prices else None,
         "spent_seconds": counts.cost_ns * 1e-9,
         "violations": [violation_entry(one, around) for one in function.violations.all],
     }
+
+
+def _age_s(function: FunctionState, state: ControllerState) -> float | None:
+    """Return how long ago the newest window ended, in s; None while there is none."""
+    newest = [each[-1].end_ns for each in (function.history.timing, function.history.paths) if each]
+    return max(0.0, (state.now_ns - max(newest)) / SECOND) if newest else None
 
 
 def _stated(

@@ -71,6 +71,17 @@ def specification(
     }
 
 
+def last_specification(state: ControllerState, *, detail: bool = False) -> dict[str, Any]:
+    """Return the document as it follows from the state alone, whatever was shown before.
+
+    While functions are watched, the levels of a finished one are computed once, when somebody first asks for them. So
+    what was shown last depends on when. The document that stays must not: a replay comes to the same.
+    """
+    for keep in (keep_levels, keep_functions, keep_detectable):
+        keep(frozenset())
+    return specification(state, detail=detail)
+
+
 def dumps(document: Mapping[str, Any]) -> str:
     """Return the canonical text: floats to 6 significant digits, shares to 9, no NaN, a newline at the end."""
     return json_text(_rounded(document, _DIGITS))

@@ -15,7 +15,7 @@ from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.phase import FINISHED, State
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.controller.violations.host_detection import HostDetection
-from specmine.daemon.documents.specification import specification
+from specmine.daemon.documents.specification import last_specification, specification
 from specmine.daemon.documents.timestamps import utc_offset_ns
 from specmine.daemon.loop import Step
 from specmine.mining.assertions.checks import Check
@@ -225,7 +225,8 @@ class StoreRecorder:
         rarely_ns = DOCUMENT_EVERY_NS + cost.pressure * (DOCUMENT_UNDER_PRESSURE_NS - DOCUMENT_EVERY_NS)
         if last or state.now_ns - self._document_ns >= rarely_ns * cost.stretch:
             self._document_ns = state.now_ns
-            self._writer.put(Document(name="specification", document=specification(state, detail=True)))
+            described = last_specification if last else specification
+            self._writer.put(Document(name="specification", document=described(state, detail=True)))
             self._writer.put(Document(name="detection", document=encode(state.detection.shifted(self._offset_ns))))
 
     def _put_violations(self, state: ControllerState) -> None:

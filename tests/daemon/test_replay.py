@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from specmine.daemon.config.settings import Settings
-from specmine.daemon.documents.specification import dumps, specification
-from specmine.daemon.loop import run
+from specmine.daemon.documents.specification import dumps, last_specification, specification
+from specmine.daemon.loop import Step, run
 from specmine.daemon.recording import RecordedSource, read_recording
 from specmine.daemon.replay import ReplayError, recorder, replay
 from specmine.daemon.worker.process import InlineWorker
@@ -32,9 +32,17 @@ def record(path: Path, seconds: float = 12.0) -> str:
     clock = FakeClock()
     source = SimulatedSource([*paper_program(), unimodal()], clock)
     recording, listener = recorder(path, "0")
+
+    def shown(step: Step) -> None:
+        """Render what is known so far, as a screen does now and then."""
+        if step.number % 7 == 0:
+            specification(step.state)
+
     with recording:
-        state = run(source, SHORT, clock, InlineWorker(), listeners=[listener], deadline_ns=int(seconds * SECOND))
-    return dumps(specification(state))
+        state = run(
+            source, SHORT, clock, InlineWorker(), listeners=[listener, shown], deadline_ns=int(seconds * SECOND)
+        )
+    return dumps(last_specification(state))
 
 
 @pytest.fixture(scope="module")

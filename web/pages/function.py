@@ -14,6 +14,7 @@ from specmine.analysis.charts.marks import Marks
 from specmine.analysis.charts.spread import spread_tree_chart
 from specmine.analysis.normal_and_now import behaviour_calls, normal_and_now
 from specmine.analysis.wording.assertions import assertion, class_names, condition
+from specmine.analysis.wording.call_rate import call_rate
 from specmine.analysis.wording.detectable import sentence as found_when
 from specmine.analysis.wording.inside import OWN, not_timed, rows
 from specmine.analysis.wording.levels import asserted, normal_range, present, seconds, sentence, uncertainty_of
@@ -23,7 +24,7 @@ from specmine.analysis.wording.states import words as state_words
 from specmine.analysis.wording.typesetting import or_dash, typeset
 from specmine.analysis.wording.violations import is_open
 from specmine.analysis.wording.waits import WaitRow, wait_rows, waits_head
-from specmine.model.text import age, count, duration, rate, share, three_digits
+from specmine.model.text import age, count, duration, share, three_digits
 from specmine.web import words
 from specmine.web.documents import Documents, Entry
 
@@ -142,7 +143,7 @@ def _facts(entry: Entry) -> list[str]:
     if entry.get("build_id"):
         parts.append(f"build {str(entry['build_id'])[:12]}")
     if entry.get("rate_per_second"):
-        parts.append(f"{rate(entry['rate_per_second'])} calls/s")
+        parts.append(f"{call_rate(entry)} calls/s")
     if entry.get("time_share"):
         parts.append(f"{share(entry['time_share'])} of its wall-clock time")
     return parts

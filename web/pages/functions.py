@@ -14,12 +14,13 @@ from specmine.analysis.charts.drawing import Drawing
 from specmine.analysis.charts.trend import spark
 from specmine.analysis.documents import is_recorded, place_of
 from specmine.analysis.histogram_bins import histogram_bins
+from specmine.analysis.wording.call_rate import call_rate
 from specmine.analysis.wording.function_order import SORTS
 from specmine.analysis.wording.levels import asserted, normal_range, present, seconds, uncertainty_of
 from specmine.analysis.wording.states import change_of, counted, group_of
 from specmine.analysis.wording.states import words as state_words
 from specmine.analysis.wording.typesetting import or_dash
-from specmine.model.text import age, count, rate, share
+from specmine.model.text import age, count, share
 from specmine.web import words
 from specmine.web.documents import Documents, Entry
 
@@ -152,7 +153,7 @@ def row(entry: Entry, axis: LogAxis) -> dict[str, Any]:
         "program": _program(entry),
         "state": state_words(entry),
         "kind": KINDS.get(change_of(entry), "" if group == "holds" else "mute"),
-        "rate": rate(entry["rate_per_second"]) if entry.get("rate_per_second") is not None else "–",
+        "rate": call_rate(entry) or "–",
         "median": or_dash(seconds(shown, "p50", known_to)),
         "tail": or_dash(seconds(shown, "p99", known_to)),
         "time": "–" if is_recorded(entry) or not entry.get("time_share") else share(entry["time_share"]),

@@ -143,7 +143,7 @@ def _part_of(caller: FunctionState, callee: FunctionState) -> float | None:
 
 def _lost_a_second(function: FunctionState) -> float | None:
     """Return the time that a function takes more than usual, ns a second, either way positive."""
-    usual, now, rate = usually(function), now_of(function), function.probe.rate
+    usual, now, rate = usually(function), now_of(function), function.probe.counted_rate
     if usual is None or not now.calls or rate is None:
         return None
     return abs(now.mean_ns - usual.mean_ns) * rate

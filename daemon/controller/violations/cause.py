@@ -17,6 +17,7 @@ from .evidence import (
     MOSTLY,
     callee_evidence,
     code_evidence,
+    has_other_mix,
     host_evidence,
     is_blocked,
     is_crowded,
@@ -24,7 +25,7 @@ from .evidence import (
     wait_evidence,
 )
 from .facts import Facts
-from .time_difference import parts_of, running_of
+from .time_difference import has_outgrown, parts_of, running_of
 
 WORK, MUCH_WORK = 0.4, 1.0
 """Work is the cause from this share of the difference on, if it alone doubles the duration: who works that much longer
@@ -76,7 +77,7 @@ def _verdict(  # noqa: PLR0911  one for each rule
         return _of_new_paths(facts)
     running, waiting, blocked = parts or (0.0, 0.0, 0.0)
     work = running_of(facts)
-    outgrown = work is not None and work[1] >= OUTGROWN
+    outgrown = (work is not None and work[1] >= OUTGROWN) or has_outgrown(facts, OUTGROWN)
     crowded = is_crowded(facts, parts)
     if not outgrown and not crowded and (host := _of_host(facts, waiting, blocked)) is not None:
         return host
@@ -95,14 +96,16 @@ def _verdict(  # noqa: PLR0911  one for each rule
         text = f"{share(waiting)} of the difference is time in which its calls wait for a CPU: {facts.busy}."
         return CauseKind.LOAD, False, text
     off = waiting + blocked
-    if _is_changed(evidence[CauseKind.LOAD]) and not (off >= MOSTLY and _is_rarer(facts)):
+    follows = _is_effect(facts) and (off >= MOSTLY or not has_other_mix(facts))
+    if _is_changed(evidence[CauseKind.LOAD]) and not follows:
         return CauseKind.LOAD, False, f"{_told(evidence[CauseKind.LOAD])}; its machine code is the same."
     works = work is not None and work[0] >= WORK and work[1] >= MUCH_WORK
     works |= outgrown and blocked < 1 - MOSTLY
     if parts is not None and (running >= MOSTLY or works):
         longer = "less" if facts.direction is Direction.FASTER else "longer"
         busy = _is_changed(evidence[CauseKind.HOST]) or waiting > running  # by this very work
-        others = ("code", *(() if busy else ("host",)), *(("calls a second",) if evidence[CauseKind.LOAD] else ()))
+        as_often = evidence[CauseKind.LOAD] is not None and not _is_changed(evidence[CauseKind.LOAD])
+        others = ("code", *(() if busy else ("host",)), *(("calls a second",) if as_often else ()))
         same = f"{listed(others)} {'are' if len(others) > 1 else 'is'} as usual"
         waits = ", and wait for the CPUs that this keeps busy" if busy else ""
         text = f"Its calls work {longer}{waits}, while {same}: other data or another configuration."
@@ -139,10 +142,12 @@ def _of_host(facts: Facts, waiting: float, blocked: float) -> tuple[CauseKind, b
     return None
 
 
-def _is_rarer(facts: Facts) -> bool:
-    """Tell whether slower calls come less often: that follows from their waiting, and does not cause it."""
+def _is_effect(facts: Facts) -> bool:
+    """Tell whether slower calls come less often, or faster ones more often: that follows, and is no cause."""
     before, after = facts.usual.rate, facts.now.rate
-    return facts.direction is Direction.SLOWER and before is not None and after is not None and after < before
+    if before is None or after is None:
+        return False
+    return after < before if facts.direction is Direction.SLOWER else after > before
 
 
 def _of_new_paths(facts: Facts) -> tuple[CauseKind, bool, str]:

@@ -91,13 +91,18 @@ def load_evidence(facts: Facts, parts: tuple[float, float, float] | None) -> Evi
         changed |= unusual
         said.append(f"{rate(after)} calls/s, {f'usually {rate(before)}' if unusual else 'as usual'}")
     if facts.mix is not None:
-        other = facts.mix >= LEAST_MIX
+        other = has_other_mix(facts)
         changed |= other
         said.append(f"call paths have {'another mix' if other else 'the same mix'}")
     if is_crowded(facts, parts):
         changed = True
         said.append(facts.busy)
     return Evidence(kind=CauseKind.LOAD, changed=changed, text="; ".join(said)) if said else None
+
+
+def has_other_mix(facts: Facts) -> bool:
+    """Tell whether calls come over other paths than usual."""
+    return facts.mix is not None and facts.mix >= LEAST_MIX
 
 
 def is_blocked(facts: Facts, parts: tuple[float, float, float]) -> bool:

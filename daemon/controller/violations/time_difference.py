@@ -62,6 +62,18 @@ def running_of(facts: Facts) -> tuple[float, float] | None:
     return min(1.0, max(0.0, (ran[1] - ran[0]) / (after - before))), (ran[1] - ran[0]) / before
 
 
+def has_outgrown(facts: Facts, times: float) -> bool:
+    """Tell whether typical calls are on a CPU longer than they were, by so many times what they took in all.
+
+    The slowest calls of a window wait for CPUs, too, if all of them work several times as long.
+    """
+    usual, now = facts.usual, facts.now
+    if facts.direction is Direction.FASTER or min(one.on_cpu.total for one in (usual, now)) < FEWEST:
+        return False
+    took = max(usual.histogram.quantile(0.5) - usual.bias_ns, 1.0)
+    return _around(now.on_cpu, 0.5) - _around(usual.on_cpu, 0.5) >= times * took
+
+
 def _around(histogram: Histogram, level: float) -> float:
     """Return the mean of the quantiles around a level: one between fast and slow calls may be either."""
     half = 0.4 * min(level, 1 - level)
