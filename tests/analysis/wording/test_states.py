@@ -38,6 +38,8 @@ def entry(state: str, code: str = "", **more: Any) -> dict[str, Any]:
         (entry("refused", "busy-return-site"), "cannot be timed"),
         (entry("excluded", "ignored"), "left out"),
         (entry("unstable"), "unstable"),
+        (entry("single", verdict="holds", checked="now", newest_window_age_seconds=299.0), "holds"),
+        (entry("single", verdict="holds", checked="now", newest_window_age_seconds=1140.0), "holds, seen 19 min ago"),
     ],
 )
 def test_a_function_stands_somewhere(given: dict[str, Any], expected: str) -> None:

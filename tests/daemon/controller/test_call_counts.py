@@ -53,6 +53,20 @@ def test_a_change_of_probes_leaves_a_gap(kinds: tuple[Kind | None, ...], exact: 
     assert watched(*kinds).counts.gaps is not exact
 
 
+def test_the_rate_that_is_shown_is_the_one_that_was_counted() -> None:
+    """Plans assume more where the bucket ran empty. Where it did at once, what was counted is a lower bound."""
+    slow = watched(Kind.TIME, each=replace(CALLS, limited=True), seconds=1)
+    assert (slow.rate, slow.counted_rate, slow.is_least) == (1_500.0, 1_000.0, False)
+    short = replace(CALLS, limited=True, watched_ns=SECOND // 100)
+    fast = with_activity(
+        with_watch(ProbeState(), Watch(function="f", kind=Kind.TIME), 0), short, SECOND, counting=False
+    )
+    assert (fast.counted_rate, fast.is_least) == (100_000.0, True)
+    silent = with_activity(fast, replace(CALLS, calls=0, hits=0, timed=0), 2 * SECOND, counting=False)
+    assert silent.is_least
+    assert not with_activity(fast, CALLS, 2 * SECOND, counting=False).is_least
+
+
 @pytest.mark.parametrize("what", [{"missed": True}, {"limited": True}])
 def test_what_the_source_missed_is_a_gap(what: dict[str, bool]) -> None:
     """Probes that went and came back, and a bucket that ran empty."""

@@ -94,6 +94,22 @@ def test_the_calls_that_the_change_is_about_decide(now: Usual, quantile: str, ki
     assert cause.kind is kind
 
 
+def test_calls_that_come_less_often_because_they_are_slow_are_no_load() -> None:
+    """Half as many calls, each twice as long, all of it work: other data. Over other paths, it is the load."""
+    rarer = found(usual(200.0, rate=40.0))
+    assert rarer.kind is CauseKind.LOAD and rarer.text.startswith("Its calls work longer, while code and host are")
+    other = found(usual(200.0, rate=40.0), mix=0.5)
+    assert other.text.startswith("40 calls/s, usually 100; call paths have another mix")
+    assert found(usual(150.0, waiting_us=25.0, blocked_us=25.0, rate=40.0)).kind is CauseKind.UNKNOWN
+
+
+def test_the_slowest_of_calls_that_all_work_longer_are_not_held_up_by_the_host() -> None:
+    """The slowest one in a hundred waits for a CPU, too; but typical calls work five times as long."""
+    before, now = sums(100.0, 5, 1_000.0), sums(500.0, 30, 20_000.0)
+    cause = cause_of(Facts(direction=Direction.SLOWER, usual=before, now=now, quantile="p99"))
+    assert cause.kind is CauseKind.LOAD
+
+
 def test_unchanged_code_is_never_blamed() -> None:
     """Not even if a new run of the same build began shortly before, or another build has the same machine code."""
     assert found(usual(200.0), started="a new run of it started 3 s before").kind is CauseKind.LOAD
