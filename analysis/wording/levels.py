@@ -49,12 +49,17 @@ def normal_range(quantiles: Quantiles, name: str) -> str:
 
 
 def seconds(quantiles: Quantiles, name: str, uncertainty: float = 0.0) -> str:
-    """Return a quantile in three digits; ``-`` where it is not known, ``<0.25 us`` within the uncertainty in s."""
+    """Return a quantile in three digits; ``-`` where it is not known, ``<0.25 us`` within the uncertainty in s.
+
+    Where the median is such a bound, so is a quantile below that: the median is never shown above it.
+    """
     each = quantiles.get(name)
     if not each:
         return "-"
     value = float(each["seconds"])
-    return f"<{three_digits(value + uncertainty)}" if value < uncertainty else three_digits(value)
+    median = float((quantiles.get("p50") or each)["seconds"])
+    least = uncertainty + median if median < uncertainty else uncertainty
+    return f"<{three_digits(value + uncertainty)}" if value < least else three_digits(value)
 
 
 def uncertainty_of(entry: Mapping[str, Any]) -> float:

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 LEAST_NAME, MOST_NAME = 14, 36
 """Columns for the condition of a behaviour in the table of quantiles."""
+UNSURE = 0.1
+"""Share of the median from which on it is said how well durations are known."""
 
 
 @click.command("show", short_help="One function: distribution, borders, call paths.")
@@ -202,6 +204,9 @@ def _facts(entry: Entry) -> Iterator[str]:
         yield f"utility {entry['utility']:.2f}"
     if entry.get("grade"):
         yield f"probe site: {escaped(str(entry['grade']))}"
+    unsure, median = uncertainty_of(entry), (present(entry).get("p50") or {}).get("seconds")
+    if median and unsure > UNSURE * median:
+        yield f"its durations are known to +/- {duration(unsure)}: the probes' own cost in them is not known better"
     if isinstance(entry.get("price_ns"), int | float):
         yield f"price: {duration(entry['price_ns'] / 1e9)} of the program's time a call"
     if entry.get("aliases"):

@@ -22,6 +22,13 @@ def test_durations_below_the_uncertainty_are_told_as_under_a_bound() -> None:
     assert seconds(short, "p50") == "0 s"
 
 
+def test_a_median_is_never_shown_above_a_quantile() -> None:
+    """What a median is at most is above the p90 that was measured: then that is a bound, too."""
+    told = sentence({"p50": {"seconds": 3.9e-6}, "p90": {"seconds": 5.5e-6}}, 3.95e-6)
+    assert told == "half of the calls under 7.85 us, 90 % under 9.45 us"
+    assert seconds({"p50": {"seconds": 3.9e-6}, "p99": {"seconds": 9e-6}}, "p99", 3.95e-6) == "9 us"
+
+
 def test_a_range_that_excludes_nothing_is_not_shown() -> None:
     """Few windows may leave anything possible; then nothing is normal yet."""
     assert normal_range({"p50": {"seconds": 9e-6, "low": 0.0, "high": 0.02}}, "p50") == ""

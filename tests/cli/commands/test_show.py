@@ -64,3 +64,15 @@ def test_show_tells_how_well_calls_are_known(
     code, out, _ = outcome("show", "z", "--store", keep(document))
     assert code == 0
     assert told in " ".join(out.split())
+
+
+@pytest.mark.parametrize(("uncertainty", "told"), [(4.5e-6, True), (1e-7, False)])
+def test_show_says_how_well_durations_are_known(
+    uncertainty: float, told: bool, keep: Keep, document: dict[str, Any], outcome: Outcome
+) -> None:
+    """Where an entry is single-stepped, what that adds is not known well, and the median is only near the truth."""
+    document["functions"][0] |= {"uncertainty_seconds": uncertainty, "grade": "stepped"}
+    document["functions"][0]["quantiles"]["p50"]["seconds"] = 2.4e-5
+    name = document["functions"][0]["function"]
+    _, out, _ = outcome("show", name, "--store", keep(document))
+    assert ("its durations are known to +/- 4.5 \N{MICRO SIGN}s" in " ".join(out.split())) is told
