@@ -15,6 +15,8 @@ from .means import Means
 
 WATCH_EVERY_NS = 10 * SECOND
 """Windows of finished functions come this often where what is kept for them, or left, allows it."""
+MOST_AWAITED = 8
+"""Violated functions that are observed each ``verify_every``; where there are more, each comes more rarely."""
 MOST_OFTEN = 3.0
 """A function is observed so many times as often as the average one at most, and so many times more rarely at least."""
 
@@ -26,7 +28,8 @@ def check_periods(
 
     The mean time until a change is found, weighted by the time that goes into each function, is shortest where the
     periods go by the inverse root of these weights. On the whole there are as many checks as if all had one period.
-    One that waits for work is never violated: it is observed most rarely, for its levels.
+    One that waits for work is never violated: it is observed most rarely, for its levels. One that is violated is
+    observed each ``verify_every`` though our own work must be saved: somebody waits to hear that it is as usual again.
 
     Parameters
     ----------
@@ -45,6 +48,9 @@ def check_periods(
     longest_ns = settings.verify_every_ns * means.check_stretch * (1 + means.pressure)
     often = _how_often(finished, total, means.loop_waits)
     periods = {one.key: min(mean_ns / often[one.key], longest_ns) for one in finished}
+    violated = [one.key for one in finished if one.violations.open]
+    awaited_ns = settings.verify_every_ns * max(1.0, len(violated) / MOST_AWAITED)
+    periods |= {key: min(periods[key], awaited_ns) for key in violated}
     rarely_ns = max(settings.verify_every_ns, mean_ns * MOST_OFTEN)
     return {**periods, **{one.key: max(periods[one.key], rarely_ns) for one in finished if waits_for_work(one)}}
 

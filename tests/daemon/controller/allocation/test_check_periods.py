@@ -14,8 +14,10 @@ from specmine.daemon.controller.function import FunctionState, Identity
 from specmine.daemon.controller.hotness import total_of
 from specmine.daemon.controller.phase import Phase, State
 from specmine.daemon.controller.sampling.profile import Profile
+from specmine.daemon.controller.violations.function_violations import FunctionViolations, OpenViolation
 from specmine.model.batch import Prices
 from specmine.model.function import Function
+from tests.support.violations import violation
 
 PRICES = Prices(count_ns=700, time_ns=1300, path_ns=2300, stepped_ns=9000, sample_ns=5000, bias_ns=400)
 MEANS = Means(budget=1e7, income=1e7, cash=1e7, prices=PRICES, slow_links=False, now_ns=1000 * SECOND)
@@ -87,3 +89,18 @@ def test_a_named_function_is_observed_as_often_as_the_average_and_a_wait_for_wor
     )
     assert named < rare
     assert waits == 60
+
+
+def test_violated_functions_are_observed_as_often_as_asked_for() -> None:
+    """Though our own work must be saved; where many are violated at once, each waits longer again."""
+    pressed = replace(MEANS, pressure=1.0, stretch=3.0)
+    functions = [finished(1, 0.001), *(finished(place, 50) for place in range(2, 9))]
+    usual = seconds(functions, pressed)
+
+    def violated(one: FunctionState) -> FunctionState:
+        return replace(one, violations=FunctionViolations(standing=(OpenViolation(violation=violation(one.key)),)))
+
+    assert usual[0] > 120
+    assert seconds([violated(functions[0]), *functions[1:]], pressed) == [60, *usual[1:]]
+    many = [violated(finished(place, 5)) for place in range(16)]
+    assert min(seconds(many, pressed)) == min(120, *seconds([finished(place, 5) for place in range(16)], pressed))
