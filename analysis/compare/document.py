@@ -22,6 +22,7 @@ from .left_out import left_out_of
 from .order import order_document
 from .part_entries import comparison_fields, finite, part_entry
 from .sides import ByFunction, Key, Sides, calls_of, samples
+from .time_parts import time_document
 
 SCHEMA = "specmine.comparison/1"
 
@@ -61,6 +62,7 @@ def function_entry(
             explained = weigh(explained, ratio, places.evidence(key))
     by_host = host_of(base, new) if estimate and not estimate.low <= 1.0 <= estimate.high else None
     change = {**_change(explained), **host_cause(explained, by_host)} if explained else None
+    moved = found.verdict in (Change.WORSE, Change.BETTER)
     unchanged = compared.code.unchanged(key)
     reason = found.reason
     if found.verdict is Change.WORSE and unchanged:
@@ -86,6 +88,7 @@ def function_entry(
         "impact": _impact(base, new),
         "change": change,
         "host": by_host.document() if by_host else None,
+        "time": time_document(*(side.get(key, ()) for side in sides.by_window())) if moved else None,
         "machine_code": compared.code.of(key),
         "code_unchanged": unchanged,
         **places.fields(key),

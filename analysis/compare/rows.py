@@ -10,6 +10,8 @@ from typing import Any
 from specmine.mining.regression.comparison import Change
 from specmine.model.text import count, duration, listed, plural
 
+from .time_parts import MOSTLY
+
 Entry = Mapping[str, Any]
 """A function, or a part of one, in the JSON of a comparison."""
 
@@ -81,11 +83,25 @@ def note_of(each: Entry) -> str:
         return ""
     if each["explained_by"]:
         return f"through {listed([one.split(' (')[0] for one in each['explained_by'][:2]])}"
+    if kept_off := _kept_off(each):
+        return kept_off
     if each["machine_code"] == "changed" or each["code_unchanged"]:
         return "code changed" if each["machine_code"] == "changed" else "code unchanged"
     cause = (each["change"] or {}).get("cause")
     own = "own code unchanged" if each["machine_code"] in ("same", "moved") else ""
     return {"host": "the host explains it", "load": "another load"}.get(str(cause), own)
+
+
+def _kept_off(each: Entry) -> str:
+    """Return what calls do longer or less than before, where the mean has changed, and that explains it."""
+    part = each if each["decided_by"] is None else each["behaviours"][each["decided_by"]]
+    if not each.get("time") or part["summary"] != "mean" or part.get("class") or part.get("expression"):
+        return ""
+    longer = Change(each["verdict"]) is Change.WORSE
+    shares = each["time"]["of_difference"]
+    if shares["waiting"] >= MOSTLY:
+        return f"{'more' if longer else 'less'} waiting for a CPU"
+    return f"blocked {'longer' if longer else 'less'}" if shares["blocked"] >= MOSTLY else ""
 
 
 def suffix_of(part: Entry, each: Entry) -> str:

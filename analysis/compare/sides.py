@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 from specmine.analysis.documents import is_store
@@ -33,6 +34,8 @@ class Sides:
     """All lifetimes of each side, also those in which no call was timed."""
     by_path: Callable[[], tuple[ByFunction, ByFunction]] = lambda: ({}, {})
     """Reads the calls of both sides by call path."""
+    by_window: Callable[[], tuple[ByFunction, ByFunction]] = lambda: ({}, {})
+    """Reads the newest windows of both sides, once."""
     stated: Mapping[Key, tuple[Formula, ...]] = field(default_factory=dict)
     """Behaviours that were stated of functions."""
     renamed: Mapping[str, str] = field(default_factory=dict)
@@ -76,6 +79,7 @@ def sides_of_builds(recorded: RecordedLifetimes, file: Where, base: str, new: st
             observed=[each for each in recorded.observed if each.build == build],
             seen=[each for each in recorded.seen if each.build == build],
             by_path=lambda: [each for each in recorded.by_path() if each.build == build],
+            by_window=lambda: [each for each in recorded.by_window() if each.build == build],
         )
 
     return _sides((base, new), (file, file), (of(base), of(new)))
@@ -101,6 +105,7 @@ def _sides(
         new=_by_function(second.observed),
         seen=([known(each) for each in first.seen], second.seen),
         by_path=lambda: (_by_function(named(first.by_path())), _by_function(second.by_path())),
+        by_window=cache(lambda: (_by_function(named(first.by_window())), _by_function(second.by_window()))),
         stated={
             **second.stated,
             **{(name, renamed.get(module, module)): each for (name, module), each in first.stated.items()},
@@ -117,13 +122,16 @@ def _narrowed(whole: RecordedLifetimes, wanted: str, what: str) -> RecordedLifet
     def by_path() -> list[FunctionLifetime]:
         return [each for each in whole.by_path() if (each.build, each.host, each.lifetime) in runs]
 
+    def by_window() -> list[FunctionLifetime]:
+        return [each for each in whole.by_window() if (each.build, each.host, each.lifetime) in runs]
+
     builds = {each.build for each in observed} if wanted not in {each.lifetime for each in observed} else set()
     hosts = {each.host for each in observed}
     by_host = wanted in hosts and len(builds) > 0 and not any(wanted in (each.label, each.build) for each in observed)
     seen = [
         each for each in whole.seen if each.run in runs or (each.host == wanted if by_host else each.build in builds)
     ]
-    return replace(whole, observed=observed, seen=seen, by_path=by_path, skipped_lines=0)
+    return replace(whole, observed=observed, seen=seen, by_path=by_path, by_window=by_window, skipped_lines=0)
 
 
 def _meant(

@@ -169,6 +169,7 @@ def _windows(path: Where) -> list[tuple[Observation, FunctionLifetime]]:
             window=seen.start_ns,
             histogram=seen.histogram,
             bias_ns=seen.bias_ns,
+            off_cpu_ns=(seen.split.waiting_ns.total, seen.split.blocked_ns.total) if seen.split is not None else None,
         )
         found.append((seen, window))
     return found

@@ -47,6 +47,8 @@ class FunctionLifetime:
     """Of a window: its durations as they were measured, the probes' own cost included."""
     bias_ns: float = 0.0
     """That cost."""
+    off_cpu_ns: tuple[float, float] | None = None
+    """Of a window: time waiting for a CPU, and blocked, summed over its calls, ns; None: not known."""
     first_ns: Floats | None = None
     """The first durations in their order, ns, if the source has an order."""
     drawn_ns: Floats | None = None

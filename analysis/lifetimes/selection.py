@@ -13,7 +13,14 @@ from specmine.model.errors import InputError
 from specmine.store import Where
 
 from .from_csv import read_calls
-from .from_store import from_store, seen_in_store, specified, stated_behaviours, windows_of_store
+from .from_store import (
+    from_store,
+    seen_in_store,
+    specified,
+    stated_behaviours,
+    whole_windows_of_store,
+    windows_of_store,
+)
 from .lifetime import FunctionLifetime
 from .seen import SeenLifetime, seen_in
 
@@ -30,6 +37,8 @@ class RecordedLifetimes:
     skipped_lines: int = 0
     by_path: Callable[[], Sequence[FunctionLifetime]] = tuple
     """Reads the same calls by call path, as far as paths are known."""
+    by_window: Callable[[], Sequence[FunctionLifetime]] = tuple
+    """Reads the newest windows of each function, with all their calls; nothing where a source has no windows."""
     stated: Mapping[tuple[str, str], tuple[Formula, ...]] = field(default_factory=dict)
     """Function and module to the behaviours that were stated of it."""
     specified: Sequence[Mapping[str, Any]] = ()
@@ -50,6 +59,7 @@ def read_lifetimes(path: Where, *, skip_bad: bool = False, warmup: bool = True) 
             observed=from_store(path, warmup=warmup),
             seen=seen_in_store(path),
             by_path=lambda: windows_of_store(path),
+            by_window=lambda: whole_windows_of_store(path),
             stated=stated_behaviours(functions),
             specified=functions,
         )

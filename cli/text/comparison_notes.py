@@ -10,10 +10,12 @@ from typing import Any
 
 from specmine.analysis.documents import title
 from specmine.mining.regression.self_vs_callees import Part
-from specmine.model.text import count, duration, escaped, listed, plural
+from specmine.model.text import count, duration, escaped, listed, plural, share
 
 MOST_SUSPECTS = 10
 _MOST_LISTED = 3
+LEAST_TOLD = 0.05
+"""A part of the time with less of a difference is not mentioned."""
 _LIFETIME = re.compile(r"(?<![\w`:>.-])[Ll]ifetime(s?)(?![\w`:(-])")
 """The word, but not as part of a name."""
 
@@ -28,11 +30,20 @@ def detail(each: Mapping[str, Any]) -> list[str]:
     place = _part_changed(each)
     if place:
         sentences.append(escaped(place))
+    if each.get("time"):
+        sentences.append(_time_sentence(each["time"]["of_difference"]))
     if each["change"] is not None:
         sentences.append(f"Likely cause: {each['change']['cause']} ({each['change']['reason']}).")
     elif each["host"] and each["host"]["explained"]:
         sentences.append(f"The host explains it: {each['host']['reason']}.")
     return [in_plain_words(one) for one in sentences]
+
+
+def _time_sentence(shares: Mapping[str, float]) -> str:
+    """Return which part of the time the difference of the means is."""
+    words = {"running": "time on a CPU", "waiting": "waiting for one", "blocked": "being blocked"}
+    told = [f"{share(shares[name])} {text}" for name, text in words.items() if shares[name] >= LEAST_TOLD]
+    return f"Of the difference of the means {listed(told)}."
 
 
 def in_plain_words(sentence: str) -> str:

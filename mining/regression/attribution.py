@@ -30,6 +30,7 @@ NEW_CLASS_SHARE = 0.05
 """A new class holds at least this share of the new calls ..."""
 NEW_CLASS_FACTOR = 5.0
 """... and so many times the share that the base has there."""
+OTHER_MIX = "each kind of call takes as long as before, only their mix changed"
 LOAD_CHANGE = 0.1
 """A call rate that changed by less is no explanation."""
 
@@ -191,7 +192,7 @@ def _cause(
     if rate is not None and not rate[1] <= 1.0 <= rate[2] and abs(math.log(rate[0])) > math.log1p(LOAD_CHANGE):
         return "load", f"calls came {rate[0]:.3g} times as often"
     if list(kinds) == ["share-changed"]:
-        return "load", "each kind of call takes as long as before, only their mix changed"
+        return "load", OTHER_MIX
     if "class-moved" in kinds or "new-class" in kinds:
         where = "the same hosts" if len(hosts[0] & hosts[1]) > 1 else "the same host"
         known = "at the same call rate " if rate is not None else ""

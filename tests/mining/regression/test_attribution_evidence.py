@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from specmine.mining.regression.attribution import ChangeAttribution
+from specmine.mining.regression.attribution import OTHER_MIX, ChangeAttribution
 from specmine.mining.regression.attribution_evidence import ChangeEvidence, weigh
 from specmine.mining.regression.code_diff import CodeChange
 
@@ -29,5 +29,12 @@ def test_evidence_is_weighed(evidence: ChangeEvidence, cause: str, said: str) ->
     found = weigh(attribution, 1.2, evidence)
     assert found.cause == cause
     assert said in found.reason
+    mix = ChangeAttribution(kinds=("share-changed",), cause="load", reason=OTHER_MIX, classes=(), rate_ratio=1.0)
+    own_code = weigh(mix, 1.5, ChangeEvidence(code=CodeChange.CHANGED))
+    assert (own_code.cause, own_code.reason) == (
+        "code",
+        "its machine code changed; the mix of its classes changed with it",
+    )
+    assert weigh(mix, 1.5, ChangeEvidence(code=CodeChange.SAME)) == mix
     load = ChangeAttribution(kinds=(), cause="load", reason="more calls", classes=(), rate_ratio=2.0)
     assert weigh(load, 1.2, evidence) == load
