@@ -31,11 +31,13 @@ def check_text(document: Mapping[str, Any], columns: int) -> str:
 
 def _why(evidence: Mapping[str, Any], columns: int, indent: int) -> list[str]:
     lines = []
-    sentence = _sentence(evidence)
+    parts = evidence.get("quantiles", ())
+    told = bool(parts) and all("reason" in part for part in parts)  # then the lines of the quantiles say why
+    sentence = "" if told else _sentence(evidence)
     if sentence:
         margin = " " * indent
         lines += textwrap.wrap(sentence, columns, initial_indent=margin, subsequent_indent=margin)
-    for part in evidence.get("quantiles", ()):
+    for part in parts:
         margin = " " * indent
         lines += textwrap.wrap(_quantile(part), columns, initial_indent=margin, subsequent_indent=margin + "  ")
     for part in evidence.get("parts", ()):
@@ -73,7 +75,7 @@ def _quantile(part: Mapping[str, Any]) -> str:
     """Return observed beside normal, and by which factor they differ where that is not well within the range."""
     name = "median" if part["name"] == "p50" else part["name"]
     if part.get("ratio") is None:
-        return f"{name}: too few calls ({part['calls']})"
+        return f"{name}: {escaped(str(part.get('reason', 'not known')))}"
     low, high = part["interval"]
     told = f"{name} {three_digits(part['seconds'])}, normal {duration_range(*part['normal'])}"
     if part["verdict"] == "holds":

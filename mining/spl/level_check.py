@@ -20,6 +20,8 @@ from .data import StatedQuantile
 from .mined import MinedLevel
 from .query import Answer, unknown
 
+_FROM_ZERO = "its normal range begins at 0: calls are too short to time, or windows differ too much"
+
 
 def between(window: Window, above: float | None, upto: float | None) -> Window:
     """Return the calls of a window that take longer than one bound and at most the other, both in s."""
@@ -67,7 +69,7 @@ def level_answer(formula: MinedLevel, windows: Sequence[Window]) -> Answer:
 def _decided(parts: Sequence[Mapping[str, Any]]) -> Answer:
     evidence: dict[str, Any] = {"quantiles": list(parts)}
     if all("ratio" not in part for part in parts):
-        return unknown(f"too few calls: {max((int(part['calls']) for part in parts), default=0)}", **evidence)
+        return unknown("; ".join(dict.fromkeys(str(part["reason"]) for part in parts)), **evidence)
     verdicts = {part["verdict"] for part in parts}
     order = (Verdict.VIOLATED, Verdict.UNKNOWN)
     verdict = next((each for each in order if each.value in verdicts), Verdict.HOLDS)
@@ -85,14 +87,21 @@ def level_stated(formula: MinedLevel) -> Level:
 
 def _part(name: str, level: Level, windows: Sequence[Window]) -> dict[str, Any]:
     calls = sum(window.histogram.total for window in windows)
-    factor = factor_of(level, windows, name) if calls >= LEAST_CALLS[name] else None
+    if calls < LEAST_CALLS[name]:
+        return _open(name, level, calls, f"{calls} calls, {LEAST_CALLS[name]} are needed")
+    factor = factor_of(level, windows, name)
     return _judged(name, level, factor, len({window.lifetime for window in windows}), calls)
 
 
 def _stated_part(name: str, level: Level, stated: StatedQuantile | None) -> dict[str, Any]:
     asserted = level.quantile(name)
-    if stated is None or asserted is None or not stated.low > 0 or not asserted.ns > 0:
-        return _judged(name, level, None, 0, stated.calls if stated is not None else 0)
+    assert asserted is not None
+    if stated is None:
+        return _open(name, level, 0, "the data state no normal range for it")
+    if not stated.low > 0:
+        return _open(name, level, stated.calls, _FROM_ZERO)
+    if not asserted.ns > 0:
+        return _judged(name, level, None, 1, stated.calls)
     spread = 0.5 * math.log(stated.high / stated.low) / normal_quantile(0.5 + COVERED / 2)
     half = normal_quantile(0.5 + CONFIDENCE / 2) * spread / math.sqrt(max(1, stated.windows))
     value = 1e9 * stated.seconds / asserted.ns
@@ -105,14 +114,14 @@ def _judged(name: str, level: Level, factor: Factor | None, known: int, calls: i
     asserted = level.quantile(name)
     assert asserted is not None
     seconds, usual = 1e-9 * asserted.ns, usual_factors(asserted)
-    named = {"name": name, "expected_seconds": seconds}
     if factor is None or usual is None:
-        return {**named, "calls": calls, "verdict": Verdict.UNKNOWN.value}
+        return _open(name, level, calls, "the duration asserted is 0")
     # the range is of one window of one more lifetime; the mean of several lifetimes stays closer
     scale = math.sqrt((1 / level.lifetimes + 1 / known) / (1 / level.lifetimes + 1))
     usual = max(usual[0], 1e-9) ** scale, usual[1] ** scale
     return {
-        **named,
+        "name": name,
+        "expected_seconds": seconds,
         "seconds": seconds * factor.value,
         "ratio": factor.value,
         "interval": [factor.low, factor.high],
@@ -120,6 +129,19 @@ def _judged(name: str, level: Level, factor: Factor | None, known: int, calls: i
         "lifetimes": known,
         "calls": calls,
         "verdict": verdict_of(factor, usual).value,
+    }
+
+
+def _open(name: str, level: Level, calls: int, reason: str) -> dict[str, Any]:
+    """Return the entry of a quantile that cannot be judged, with the reason."""
+    asserted = level.quantile(name)
+    assert asserted is not None
+    return {
+        "name": name,
+        "expected_seconds": 1e-9 * asserted.ns,
+        "calls": calls,
+        "verdict": Verdict.UNKNOWN.value,
+        "reason": reason,
     }
 
 

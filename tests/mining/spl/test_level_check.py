@@ -10,7 +10,8 @@ import pytest
 
 from specmine.mining.levels.estimate import level_of
 from specmine.mining.levels.window import Window
-from specmine.mining.spl.level_check import between, level_answer
+from specmine.mining.spl.data import StatedQuantile
+from specmine.mining.spl.level_check import between, level_answer, stated_answer
 from specmine.mining.spl.mined import MinedLevel, NormalQuantile
 from specmine.mining.spl.syntax import Subject
 from specmine.model.histogram import Histogram
@@ -84,6 +85,9 @@ def test_few_calls_say_nothing() -> None:
     answer = level_answer(formula, windows(rng, lifetimes=1, calls=60))
     assert answer.verdict is Verdict.UNKNOWN
     assert all("ratio" not in part for part in answer.evidence["quantiles"])
+    assert [part["reason"] for part in answer.evidence["quantiles"]] == [
+        f"60 calls, {needed} are needed" for needed in (100, 100, 300)
+    ]
     some = level_answer(formula, windows(rng, lifetimes=1, calls=200))
     assert ["ratio" in part for part in some.evidence["quantiles"]] == [True, True, False]
     assert some.verdict is Verdict.UNKNOWN
@@ -112,3 +116,14 @@ def test_bounds_are_of_durations_without_the_probes_cost() -> None:
     """Windows hold durations as measured: what the probes add is subtracted before the bound is applied."""
     window = Window(histogram=Histogram.from_durations([900.0, 2_000.0]), start_ns=0, end_ns=1, bias_ns=600.0)
     assert between(window, 5e-07, None).histogram.total == 1
+
+
+def test_the_reason_is_the_real_one() -> None:
+    """A range that begins at 0 and one that is not stated are no lack of calls."""
+    level = NormalQuantile(name="p50", seconds=1e-6, low=5e-7, high=2e-6)
+    formula = MinedLevel(subject=Subject(function="f"), quantiles=(level,), calls=900, windows=9, lifetimes=1)
+    from_zero = StatedQuantile(seconds=1e-6, low=0.0, high=2e-6, windows=5, calls=274_199)
+    answer = stated_answer(formula, {"p50": from_zero})
+    assert answer.verdict is Verdict.UNKNOWN
+    assert answer.evidence["reason"].startswith("its normal range begins at 0")
+    assert stated_answer(formula, {}).evidence["reason"] == "the data state no normal range for it"
