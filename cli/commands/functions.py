@@ -17,7 +17,7 @@ from specmine.cli.base.options import choice_options, globs_option, reading_opti
 from specmine.cli.base.output import emit, width
 from specmine.cli.base.sources import read_functions, read_trends
 from specmine.cli.base.typography import speaks_unicode, typeset
-from specmine.cli.text.function_names import matching
+from specmine.cli.text.function_names import matching, no_match
 from specmine.cli.text.functions import table
 from specmine.daemon.documents.json_text import json_text
 
@@ -66,9 +66,10 @@ def command(
     `specmine show FUNCTION` says why a function is in its state.
     """
     entries = read_functions(store, socket, program, build)
-    chosen = [each for each in entries if not states or each.get("state") in states]
-    if globs:
-        chosen = [each for each in chosen if any(matching([each], glob) for glob in globs)]
+    named = [each for each in entries if not globs or any(matching([each], glob) for glob in globs)]
+    if globs and not named:
+        raise no_match(entries, *globs)
+    chosen = [each for each in named if not states or each.get("state") in states]
     if form == "json":
         listing = [{name: each.get(name) for name in _FIELDS if name in each} for each in chosen]
         emit(json_text({"schema": "specmine.functions/1", "functions": listing}))

@@ -122,15 +122,26 @@ def _in_store(store: Path, function: str | None, program: str | None, build: str
     found = [each for each in matching(violations, function) if str(each["build_id"]).startswith(build)]
     found = [each for each in found if program is None or is_of_program(each, program)]
     found = [] if undo else with_consequences(found, violations)
-    changes = _changes_in_store(store, function, program, build, comment, undo=undo, required=not found)
+    violated = None if found else [str(each["function"]) for each in violations]
+    changes = _changes_in_store(store, function, program, build, comment, undo=undo, violated=violated)
     acknowledge_in(store, frozenset(str(each["id"]) for each in found), user(), comment, utc_ns())
     return [{**each, "state": "acknowledged", "comment": comment or None} for each in found], changes
 
 
 def _changes_in_store(
-    store: Path, function: str, program: str | None, build: str, comment: str, *, undo: bool, required: bool
+    store: Path,
+    function: str,
+    program: str | None,
+    build: str,
+    comment: str,
+    *,
+    undo: bool,
+    violated: Sequence[str] | None,
 ) -> Sequence[Mapping[str, Any]]:
-    """Acknowledge the alarms between builds in a store; ``required``: InputError if there is none."""
+    """Acknowledge the alarms between builds in a store.
+
+    ``violated`` are functions with open violations, none of them meant: then there must be an alarm, else InputError.
+    """
     from specmine.cli.text.function_names import is_of_program  # noqa: PLC0415
     from specmine.daemon.regression.acknowledgements import (  # noqa: PLC0415
         acknowledgement_now,
@@ -148,9 +159,9 @@ def _changes_in_store(
         asked = [each for each in document["changes"] if not program or (each["function"], each["module"]) in names]
         now = utc_ns()
         try:
-            found = matching_alarms(asked, function, build, undo=undo)
+            found = matching_alarms(asked, function, build, undo=undo, violated=violated or ())
         except InputError:
-            if required:
+            if violated is not None:
                 raise
             return []
         known = {

@@ -14,9 +14,10 @@ from specmine.cli.base.exit_codes import FINE, VIOLATED
 from specmine.cli.base.options import choice_options, reading_options
 from specmine.cli.base.output import emit, width
 from specmine.cli.base.sources import build_id_of, read_functions, read_violations
-from specmine.cli.text.function_names import is_of_program, matching
+from specmine.cli.text.function_names import is_of_program, matching, no_match
 from specmine.cli.text.violations import closed_line, portrait, table
 from specmine.daemon.documents.json_text import json_text
+from specmine.model.errors import NoData
 
 if TYPE_CHECKING:
     from specmine.store import Where
@@ -53,7 +54,7 @@ def command(
         if not found:
             read_functions(store, socket, None, build)  # an error if there is no such build
     if function is not None:
-        found = matching(found, function)
+        found = matching(found, function) or _none_of(function, program, build, store, socket)
     shown = found if everything else [each for each in found if is_open(each)]
     code = VIOLATED if any(map(is_problem, found)) else FINE
     if form == "json":
@@ -61,6 +62,19 @@ def command(
         return code
     emit("\n".join(_text(shown, found, document.get("at"), full=function is not None)) + "\n")
     return code
+
+
+def _none_of(
+    function: str, program: str | None, build: str | None, store: Where | None, socket: Path | None
+) -> list[Any]:
+    """Return no violation of a function that is known. Raises InputError if there is no such function."""
+    try:
+        known = read_functions(store, socket, program, build)
+    except NoData:  # nothing was learned yet
+        known = []
+    if not matching(known, function):
+        raise no_match(known, function)
+    return []
 
 
 def _text(shown: list[Any], found: list[Any], at: str | None, *, full: bool) -> list[str]:

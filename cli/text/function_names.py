@@ -83,8 +83,7 @@ def single_match(entries: Sequence[Entry], glob: str) -> Entry:
     if len(found) == 1:
         return found[0]
     if not found:
-        hint = did_you_mean(glob, (str(each.get("function")) for each in entries))
-        raise InputError(f"no function matches {glob}{hint}", remedy="see `specmine functions`")
+        raise no_match(entries, glob)
     names = [title(each) for each in found]
     if len(set(names)) < len(names):
         names = [f"{name} of build {_build(each)}" for name, each in zip(names, found, strict=True)]
@@ -94,6 +93,12 @@ def single_match(entries: Sequence[Entry], glob: str) -> Entry:
     more = len(names) - _MOST_LISTED
     shown = [*names[:_MOST_LISTED], f"{more} more"] if more > 0 else names
     raise InputError(f"{len(found)} functions match {glob}: {listed(shown)}", remedy=remedy)
+
+
+def no_match(entries: Sequence[Entry], *globs: str) -> InputError:
+    """Return the error where globs name none of the functions, with those that are called alike."""
+    hint = did_you_mean(globs[0], (str(each.get("function")) for each in entries)) if len(globs) == 1 else ""
+    return InputError(f"no function matches {' or '.join(globs)}{hint}", remedy="see `specmine functions`")
 
 
 def _build(entry: Entry) -> str:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from specmine.mining.regression.acknowledgement import Acknowledgement
 from specmine.mining.regression.comparison import Change
 from specmine.model.errors import InputError
 from specmine.model.globs import fits
+from specmine.model.text import listed
 
 Entry = Mapping[str, Any]
 """One comparison of a ``specmine.changes/1``."""
+_MOST_NAMED = 5
 OPEN_ALARMS = ("raised", "acknowledged")
 
 
@@ -40,7 +42,9 @@ def open_alarms(entries: Sequence[Entry]) -> list[Entry]:
     return [each for each in entries if each["alarm"] in OPEN_ALARMS]
 
 
-def matching_alarms(entries: Sequence[Entry], glob: str, build: str, *, undo: bool) -> list[Entry]:
+def matching_alarms(
+    entries: Sequence[Entry], glob: str, build: str, *, undo: bool, violated: Iterable[str] = ()
+) -> list[Entry]:
     """Return the comparisons whose alarm a user means.
 
     Parameters
@@ -52,6 +56,8 @@ def matching_alarms(entries: Sequence[Entry], glob: str, build: str, *, undo: bo
         Beginning of the build-id of the new side; '' for all.
     undo : bool
         Those that are acknowledged, not those that are raised.
+    violated : iterable of str
+        Functions of which a violation is open: they are named too where nothing is of ``glob``.
 
     Raises
     ------
@@ -63,9 +69,17 @@ def matching_alarms(entries: Sequence[Entry], glob: str, build: str, *, undo: bo
         each for each in entries if each["alarm"] == wanted and str(each["new"]).startswith(build) and _fits(each, glob)
     ]
     if not found:
-        there = ", ".join(sorted({str(each["function"]) for each in entries if each["alarm"] == wanted})[:5])
-        raise InputError(f"no alarm that is {wanted} is of {glob}", remedy=f"{wanted} are: {there or 'none'}")
+        names = {str(each["function"]) for each in entries if each["alarm"] == wanted}
+        if undo:
+            raise InputError(f"no alarm that is acknowledged is of {glob}", remedy=_known(wanted, names))
+        raise InputError(f"no open violation or alarm is of {glob}", remedy=_known("open", names | {*violated}))
     return found
+
+
+def _known(what: str, names: Collection[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    named = [*sorted(names)[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])]
+    return f"{what} are: {listed(named)}" if named else f"nothing is {what}"
 
 
 def shown_with(entry: Entry, known: Acknowledgement | None) -> dict[str, Any]:

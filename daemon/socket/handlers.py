@@ -26,7 +26,7 @@ from specmine.store import Store
 from .budget_leases import BudgetLeases
 from .peer import Peer
 from .request_fields import optional_text, span_asked, text_of
-from .violation_requests import keys_of_program, matching_violations, user_of, with_explained
+from .violation_requests import keys_of_program, matching_violations, names_of_open, user_of, with_explained
 
 Request = Mapping[str, Any]
 
@@ -214,7 +214,10 @@ class RequestHandlers:
         if among is not None:
             names = {(functions[key].function.name, functions[key].function.module) for key in among}
             entries = [each for each in entries if (each["function"], each["module"]) in names]
-        changes = self._acknowledge_changes(entries, glob, build, comment, undo=undo, required=not found)
+        opened = () if found else names_of_open(known, functions)
+        changes = self._acknowledge_changes(
+            entries, glob, build, comment, undo=undo, required=not found, violated=opened
+        )
         if found:
             by = user_of(peer, request.get("by"))
             self._acknowledge_violations(tuple(each.id for each in found), by, comment)
@@ -245,11 +248,19 @@ class RequestHandlers:
         return found
 
     def _acknowledge_changes(
-        self, entries: Sequence[Mapping[str, Any]], glob: str, build: str, comment: str, *, undo: bool, required: bool
+        self,
+        entries: Sequence[Mapping[str, Any]],
+        glob: str,
+        build: str,
+        comment: str,
+        *,
+        undo: bool,
+        required: bool,
+        violated: Sequence[str],
     ) -> list[dict[str, Any]]:
         """Acknowledge alarms between builds, or undo that; ``required``: InputError if there is none."""
         try:
-            found = matching_alarms(entries, glob, build, undo=undo)
+            found = matching_alarms(entries, glob, build, undo=undo, violated=violated)
         except InputError:
             if required:
                 raise

@@ -48,6 +48,12 @@ def matching_violations(
     return found
 
 
+def names_of_open(violations: Sequence[Violation], functions: Mapping[str, FunctionState]) -> list[str]:
+    """Return the functions of which a violation is open, as a person may name them."""
+    opened = [each.function for each in violations if each.state is ViolationState.OPEN]
+    return [functions[key].function.name for key in opened if key in functions]
+
+
 def keys_of_program(state: ControllerState | None, program: str) -> frozenset[str] | None:
     """Return the keys of the functions of a program, or of a module, of this name; None for '', which means all."""
     if not program:

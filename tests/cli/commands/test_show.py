@@ -33,6 +33,19 @@ def test_show_finds_a_function_by_any_of_its_names(name: str, store: Path, outco
     assert (shown["schema"], shown["mangled"]) == ("specmine.function/1", "_ZNSt3mapIiSsEixERKi")
 
 
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_functions_of_no_such_name_is_2(form: str, store: Path, outcome: Outcome) -> None:
+    """A glob that names no function is an error; a state that none of those named is in is not."""
+    code, out, err = outcome("functions", "--function", "Z", "--store", store, "--format", form)
+    assert (code, out) == (2, "")
+    assert err == "specmine: no function matches Z; did you mean z; see `specmine functions`\n"
+    code, _, err = outcome("functions", "--function", "Z", "--function", "Y", "--store", store, "--format", form)
+    assert (code, err) == (2, "specmine: no function matches Z or Y; see `specmine functions`\n")
+    assert outcome("functions", "--function", "z", "--function", "Y", "--store", store, "--format", form)[0] == 0
+    asked = ("functions", "--function", "z", "--state", "refused", "--store", store, "--format", form)
+    assert outcome(*asked)[0] == 0
+
+
 def test_show_of_none_or_several_is_2(store: Path, keep: Keep, document: dict[str, Any], outcome: Outcome) -> None:
     """No match and several matches are errors that say which names there are."""
     code, out, err = outcome("show", "Z", "--store", store)

@@ -121,6 +121,35 @@ def test_acknowledging_in_a_store_closes(store: Path, outcome: Outcome) -> None:
     assert code == 2 and "checksum" in error
 
 
+def test_what_is_open_is_named_where_nothing_is_of_the_function(store: Path, outcome: Outcome) -> None:
+    """Whoever misspells a name learns what there is to acknowledge: violations too, not only alarms."""
+    code, out, error = outcome("acknowledge", "nosuch", "--store", store)
+    assert (code, out) == (2, "")
+    named = "open are: checksum, load and render"
+    assert error == f"specmine: no open violation or alarm is of nosuch; {named}\n"
+    _, _, error = outcome("acknowledge", "checksum", "--undo", "--store", store)
+    assert error == "specmine: no alarm that is acknowledged is of checksum; nothing is acknowledged\n"
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_name_that_no_function_has_is_2(form: str, store: Path, outcome: Outcome) -> None:
+    """A misspelt name is no proof that nothing is slower; a function that is known and fine is."""
+    entries = [{"function": name, "module": "shop", "build_id": "ab"} for name in ("checksum", "parse")]
+    specification = {"schema": "specmine.specification/1", "functions": entries}
+    with open_store(store) as opened:
+        opened.write(Writes((Document(name="specification", document=specification),)), 2)
+    code, out, error = outcome("violations", "pars", "--store", store, "--format", form)
+    assert (code, out) == (2, "")
+    assert error == "specmine: no function matches pars; did you mean parse; see `specmine functions`\n"
+    assert outcome("violations", "parse", "--store", store, "--format", form)[0] == 0
+
+
+def test_without_a_specification_no_function_is_known(store: Path, outcome: Outcome) -> None:
+    """A store of violations alone knows the functions of these."""
+    code, _, error = outcome("violations", "nosuch", "--store", store)
+    assert code == 2 and error.startswith("specmine: no function matches nosuch")
+
+
 def test_a_build_is_named_by_label_or_digits(store: Path, outcome: Outcome) -> None:
     """Wherever a function is named, its build may be: by its label as by its id."""
     for build in ("v2.5.0", "ab"):
