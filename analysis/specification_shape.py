@@ -83,6 +83,7 @@ _CHECKS: Mapping[str, Check] = {
     **_named(_list(_list(_object)), "formula"),
     **_named(_optional(_histogram), "histogram"),
     **_named(_optional(_object), "observed on_cpu collection host p50 p90 p99 quantiles expected evidence merge"),
+    **_named(_optional(_object), "observed_span windows_span"),
     **_named(_optional(_either(_object, _text)), "program reason cause"),
     **_named(_optional(_either(_object, _number)), "time"),
     **_named(_optional(_either(_count, _list(_object))), "paths lifetimes"),

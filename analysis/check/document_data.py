@@ -16,6 +16,7 @@ from specmine.mining.spl.syntax import Condition, Subject
 from specmine.model.histogram import Histogram
 from specmine.model.json_codec import decode
 
+from .data_age import Span, utc_ns_of
 from .subjects import calls_by_class, goes_over, is_called
 
 RECENT = 5
@@ -105,6 +106,13 @@ class DocumentData:
             if each and ranges.get(name) and None not in (ranges[name]["low"], ranges[name]["high"])
         }
 
+    def span(self, subject: Subject, *, recent: bool) -> Span | None:
+        """Return when the calls of a subject were observed."""
+        entry, told = self._part(subject)
+        if (recent or subject.condition is not None) and told.get("observed_span"):
+            return _dates(told["observed_span"])
+        return _dates(entry.get("windows_span"))
+
     def _part(self, subject: Subject) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """Return the entry of a function, and the part of it that a subject means."""
         entry = self._entry(subject)
@@ -135,6 +143,11 @@ def _on_cpu(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _is_of(behaviour: Mapping[str, Any], condition: Condition) -> bool:
     return condition.on_path is None and from_records(behaviour.get("formula") or []) == condition.edges
+
+
+def _dates(span: Mapping[str, Any] | None) -> Span | None:
+    start, end = (utc_ns_of((span or {}).get(name)) for name in ("start", "end"))
+    return None if start is None or end is None else Span(start_ns=start, end_ns=end)
 
 
 def _calls(shares: Sequence[float], calls: int) -> list[int]:

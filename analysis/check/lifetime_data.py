@@ -14,11 +14,12 @@ from specmine.mining.levels.window import Window
 from specmine.mining.regression.comparison import LifetimeSample
 from specmine.mining.regression.sample import Sample
 from specmine.mining.spl.data import ClassCalls, Missing
-from specmine.mining.spl.syntax import Subject
+from specmine.mining.spl.syntax import Specification, Subject
 from specmine.model.errors import InputError
 from specmine.model.histogram import Histogram
 from specmine.model.text import listed
 
+from .data_age import Span, before
 from .subjects import calls_by_class, is_called, meant
 
 BASE, NEW = "base", "new"
@@ -36,6 +37,7 @@ class LifetimeData:
         builds: Mapping[str, str] | None = None,
         on_cpu: Callable[[], Sequence[FunctionLifetime]] = tuple,
         windows: Callable[[], tuple[Sequence[FunctionLifetime], Sequence[FunctionLifetime]]] = lambda: ((), ()),
+        mined: Specification | None = None,
     ) -> None:
         """Take the lifetimes.
 
@@ -48,7 +50,10 @@ class LifetimeData:
             What gives the same windows by their calls' time on CPU; asked once, if a formula speaks of it.
         windows : callable
             What gives all windows, and all by call path; asked once, if a formula speaks of levels.
+        mined : Specification, optional
+            What is checked: of the lifetimes that it was mined from, windows before it do not count.
         """
+        self._mined = mined if mined is not None else Specification(statements=())
         self._observed, self._by_path = tuple(observed), tuple(by_path)
         self._builds = {**_last_two(observed), **(builds or {})}
         self._read_on_cpu = cache(on_cpu)
@@ -77,6 +82,7 @@ class LifetimeData:
         chosen = self._chosen(self._classified(subject), subject)
         if not chosen and subject.condition is None and not subject.cpu:
             chosen = self._chosen(self._observed, subject)
+        chosen = self._later(chosen, subject)
         many = len({each.lifetime for each in chosen}) >= MANY_LIFETIMES
         rows: dict[tuple[str, int], list[FunctionLifetime]] = {}
         for each in chosen:
@@ -94,7 +100,9 @@ class LifetimeData:
 
     def windows(self, subject: Subject) -> Sequence[Window]:
         """Return the windows of a subject, in the order of time within each lifetime."""
-        chosen = self._chosen(self._on_cpu(subject) if subject.cpu else self._split(subject), subject)
+        chosen = self._later(
+            self._chosen(self._on_cpu(subject) if subject.cpu else self._split(subject), subject), subject
+        )
         rows: dict[tuple[str, str, str, int], list[FunctionLifetime]] = {}
         for each in chosen:
             rows.setdefault((each.build, each.host, each.lifetime, each.window), []).append(each)
@@ -111,6 +119,24 @@ class LifetimeData:
 
     def stated(self, subject: Subject) -> None:
         """Return nothing: the windows are here."""
+
+    def span(self, subject: Subject, *, recent: bool) -> Span | None:
+        """Return when the calls of a subject were observed; None where the source has no dates."""
+        found = [each for each in self._chosen(self._observed, replace(subject, condition=None)) if each.end_utc_ns]
+        if not found:
+            return None
+        return Span(start_ns=min(each.start_ns for each in found), end_ns=max(each.end_utc_ns for each in found))
+
+    def _later(self, chosen: list[FunctionLifetime], subject: Subject) -> list[FunctionLifetime]:
+        """Return what counts for a mined statement: a program that goes on may have warmed up before it was mined."""
+        since = self._mined.since_ns.get(subject.function)
+        if since is None:
+            return chosen
+        same = self._mined.lifetimes
+        later = [each for each in chosen if each.lifetime not in same or not 0 < each.end_utc_ns <= since]
+        if chosen and not later:
+            raise Missing(before(since - max(each.end_utc_ns for each in chosen)))
+        return later
 
     def _split(self, subject: Subject) -> Sequence[FunctionLifetime]:
         """Return what windows come from: those by call path if only some paths are meant."""

@@ -51,6 +51,7 @@ def from_store(path: Where, *, warmup: bool = True) -> list[FunctionLifetime]:
                 host=hosts.get(boot_of(newest.lifetime), ""),
                 lifetime=newest.lifetime,
                 start_ns=calls.start_utc_ns,
+                end_utc_ns=newest.end_utc_ns,
                 sample=calls.sample,
                 rate=calls.rate,
                 warmup=calls.warmup,
@@ -149,6 +150,7 @@ def _windows(path: Where) -> list[tuple[Observation, FunctionLifetime]]:
         contents, builds = store.load(newest=_WINDOWS), store.read(Build)
     labels = {each.build_id: each.label for each in builds}
     hosts = {each.boot_id: each.hostname for each in contents.hosts}
+    offsets = {each.boot_id: each.utc_offset_ns for each in contents.hosts}
     lifetimes = {each.id: each for each in contents.lifetimes}
     functions = {each.key: each for each in contents.functions}
     found = []
@@ -165,6 +167,7 @@ def _windows(path: Where) -> list[tuple[Observation, FunctionLifetime]]:
             host=hosts.get(boot_of(seen.lifetime), ""),
             lifetime=seen.lifetime,
             start_ns=seen.start_ns,
+            end_utc_ns=seen.end_ns + offsets[boot] if (boot := boot_of(seen.lifetime)) in offsets else 0,
             sample=sample_of_histogram(seen.histogram, seen.bias_ns),
             window=seen.start_ns,
             histogram=seen.histogram,

@@ -28,6 +28,8 @@ class FunctionLifetime:
     lifetime: str
     start_ns: int
     """When it began, UTC; 0: unknown."""
+    end_utc_ns: int = 0
+    """When the newest of these calls were observed, UTC; 0: unknown."""
     sample: Sample
     rate: float | None = None
     """Calls per watched second."""

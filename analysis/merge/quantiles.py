@@ -39,9 +39,16 @@ def with_levels(entry: Mapping[str, Any], sources: Sequence[Mapping[str, Any]]) 
     for each in entry.get("behaviours") or []:
         alike = [other for source in sources for other in source.get("behaviours") or []
                  if other.get("expression") == each.get("expression")]  # fmt: skip
-        kept = {name: value for name, value in each.items() if name not in ("quantiles", "observed")}
+        kept = {name: value for name, value in each.items() if name not in ("quantiles", "observed", "observed_span")}
         behaviours.append(kept | merged_levels(alike))
-    return {**entry, **merged_levels(sources), "observed": None, "behaviours": behaviours}
+    return {
+        **entry,
+        **merged_levels(sources),
+        "observed": None,
+        "observed_span": None,
+        "windows_span": None,
+        "behaviours": behaviours,
+    }
 
 
 def _merged(stated: Sequence[tuple[Mapping[str, Any], int]]) -> dict[str, float | None]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
+from specmine.analysis.check.data_age import dated
 from specmine.analysis.check.document import document_of
 from specmine.analysis.check.document_data import DocumentData
 from specmine.analysis.check.formulas import read_formulas
@@ -20,8 +22,9 @@ from specmine.cli.base.sources import read_document
 from specmine.cli.text.check import check_text
 from specmine.cli.text.junit import junit
 from specmine.daemon.documents.json_text import json_text
-from specmine.mining.spl.data import Data
 from specmine.mining.spl.evaluation import Rules, evaluate, worst_of
+from specmine.mining.spl.syntax import Specification
+from specmine.model.clock import utc_ns
 from specmine.model.verdict import Verdict
 from specmine.store import Where
 
@@ -50,14 +53,16 @@ def run_check(
     given = {name: value for name, value in rules.items() if value is not None}
     how = _rules({**given, **specification.settings}, interpretation)
     named = {name: label for name, label in builds.items() if label is not None}
-    data = _data(against, {**specification.builds, **named}, skip_bad, socket)
-    nodes = [evaluate(statement.formula, data, how) for statement in specification.statements]
+    data = _data(against, replace(specification, builds={**specification.builds, **named}), skip_bad, socket)
+    # live asks whether it holds now; files may hold what was observed earlier, and are compared with on purpose
+    since = specification.since_ns if against == LIVE else {}
+    nodes = [dated(evaluate(each.formula, data, how), each.formula, data, since) for each in specification.statements]
     document = document_of(specification.statements, nodes, str(against), how)
     if junit_file is not None:
         with OutputFile(junit_file) as file:
             file.write(junit(document))
     with destination(output) as write:
-        write(json_text(document) if form == "json" else check_text(document, width()))
+        write(json_text(document) if form == "json" else check_text(document, width(), utc_ns() * 1e-9))
     return _CODES[worst_of([node.verdict for node in nodes])]
 
 
@@ -72,7 +77,10 @@ def _rules(settings: Mapping[str, Any], interpretation: str) -> Rules:
     return Rules(interpretation=interpretation, **more)
 
 
-def _data(against: str | Where, builds: Mapping[str, str], skip_bad: bool, socket: Path | None) -> Data:
+def _data(
+    against: str | Where, specification: Specification, skip_bad: bool, socket: Path | None
+) -> DocumentData | LifetimeData:
+    builds = specification.builds
     if against == LIVE:
         return DocumentData(read_document(None, socket))
     path = Path(against) if isinstance(against, str) else against
@@ -91,6 +99,7 @@ def _data(against: str | Where, builds: Mapping[str, str], skip_bad: bool, socke
             builds,
             partial(on_cpu_of_store, path),
             lambda: (whole_windows_of_store(path), by_path),
+            mined=specification,
         )
     assert isinstance(path, Path)  # every other place is a store
     if path.suffix == ".json":

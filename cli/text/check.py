@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
-from specmine.model.text import duration_range, escaped, plural, three_digits
+from specmine.model.text import age, duration_range, escaped, plural, three_digits
+
+FRESH_S = 300.0
+"""Data of this age need no word about it."""
 
 
-def check_text(document: Mapping[str, Any], columns: int) -> str:
-    """Return the result of a check."""
+def check_text(document: Mapping[str, Any], columns: int, now_s: float) -> str:
+    """Return the result of a check.
+
+    Parameters
+    ----------
+    document : mapping
+    columns : int
+    now_s : float
+        Since 1970; data that are older than ``FRESH_S`` then are called so.
+    """
     lines: list[str] = []
-    for each in document["formulas"]:
+    ages = [_age_s(each["evidence"], now_s) for each in document["formulas"]]
+    youngest = min((each for each in ages if each is not None), default=0.0)
+    for each, old in zip(document["formulas"], ages, strict=True):
         name = f"{escaped(each['name'])}: " if each["name"] else ""
         text = " ".join(each["text"].split())
         if "quantiles" in each["evidence"] and not each["name"]:
@@ -20,13 +34,23 @@ def check_text(document: Mapping[str, Any], columns: int) -> str:
         shown = f"{each['verdict'].upper():8}  {name}{escaped(text)}"
         lines += textwrap.wrap(shown, columns, subsequent_indent=" " * 12, break_on_hyphens=False)
         lines += _why(each["evidence"], columns, 12)
+        if old is not None and old - youngest > FRESH_S:
+            lines.append(f"{' ' * 12}observed {age(old)} ago")
     counted = ", ".join(
         f"{number} {'hold' if name == 'holds' and number > 1 else name}"
         for name, number in document["counts"].items()
         if number
     )
     lines += ["", f"{plural(len(document['formulas']), 'formula')}: {counted or 'none'}."]
+    if youngest > FRESH_S:
+        lines.append(f"The newest data are {age(youngest)} old.")
     return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def _age_s(evidence: Mapping[str, Any], now_s: float) -> float | None:
+    """Return how old the newest data of a formula are; None where this is not known."""
+    newest = evidence.get("newest")
+    return max(0.0, now_s - datetime.fromisoformat(newest).timestamp()) if newest else None
 
 
 def _why(evidence: Mapping[str, Any], columns: int, indent: int) -> list[str]:

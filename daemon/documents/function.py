@@ -29,11 +29,11 @@ from specmine.model.verdict import Verdict
 
 from .data import Data, data_of
 from .inside import class_waits_facts, inside_facts, known_inside, spread_facts, waits_facts
-from .levels import Levels, level_facts, levels_of, quantiles
+from .levels import Levels, level_facts, levels_of, quantiles, span_of
 from .programs import program_of
 from .statements import statements
 from .time_split import SplitCalls, class_facts, explained, on_cpu_facts, split_calls, time_facts
-from .timestamps import date_of, utc_offset_ns
+from .timestamps import date_of, dates_of, utc_offset_ns
 from .verdicts import verdict_of, verdict_on_cpu
 from .violation_context import context_of
 from .violations import Context, violation_entry
@@ -168,7 +168,9 @@ def _stated(
         "inherited": _inherited(function, state),
         **level_facts(levels.whole),
         "observed": quantiles(levels.observed) if levels.observed is not None else None,
-        **statements(function, data, levels),
+        "observed_span": dates_of(state, levels.observed_ns[0] if levels.observed_ns else None),
+        "windows_span": dates_of(state, span_of((*function.history.timing, *function.history.paths))),
+        **statements(function, data, levels, lambda span: dates_of(state, span)),
         "time": None,
         "on_cpu": _on_cpu(function, levels, data.split if data else split_calls(retained, bias), detail),
     }

@@ -25,6 +25,10 @@ RECENT = 5
 """Newest windows that say how calls are now, once it is asserted how they usually are."""
 
 
+Span = tuple[int, int] | None
+"""First start and last end of some windows, CLOCK_MONOTONIC; None without one."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Levels:
     """The levels of one function: those asserted, or before that those of all windows."""
@@ -39,6 +43,8 @@ class Levels:
     observed: Level | None = None
     """Of the newest windows; None while nothing is asserted."""
     observed_behaviours: tuple[Level, ...] = ()
+    observed_ns: tuple[Span, ...] = ()
+    """When the windows of ``observed`` began and ended, then those of each behaviour."""
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     """On the level of each behaviour asserted, and of all calls together (``true``)."""
 
@@ -131,6 +137,7 @@ def _judged(function: FunctionState, data: Data, learned: Levels) -> Levels:
         behaviours=tuple(levels[1:]),
         observed=plain_level(parts[0][1]),
         observed_behaviours=tuple(plain_level(windows) for _, windows in parts[1:]),
+        observed_ns=tuple(span_of(windows) for _, windows in parts),
         verdicts={
             name: verdict_on(level, windows) for (name, windows), level in zip(parts, levels, strict=True) if windows
         },
@@ -144,6 +151,12 @@ def _behaviours(function: FunctionState, held: Sequence[Observation]) -> list[tu
         (each.expression, windows_of_formula(held, each.formula, shared))
         for each in (result.behaviours if result else ())
     ]
+
+
+def span_of(windows: Sequence[Window | Observation]) -> Span:
+    """Return when the first of some windows began and the last one ended."""
+    held = [one for one in windows if one.histogram.total]
+    return (min(one.start_ns for one in held), max(one.end_ns for one in held)) if held else None
 
 
 def level_facts(level: Level) -> dict[str, Any]:

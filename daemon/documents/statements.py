@@ -5,7 +5,7 @@ Nothing is claimed before the function is stable.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from specmine.daemon.controller.function import FunctionState
@@ -17,11 +17,14 @@ from specmine.model.buckets import BUCKET_EDGES
 from specmine.model.call_path import CallPath
 
 from .data import Data
-from .levels import Levels, level_facts, quantiles
+from .levels import Levels, Span, level_facts, quantiles
 from .time_split import path_facts
 
+Dates = Callable[[Span], dict[str, str] | None]
+"""Writes times of the controller as dates."""
 
-def statements(function: FunctionState, data: Data | None, levels: Levels) -> dict[str, Any]:
+
+def statements(function: FunctionState, data: Data | None, levels: Levels, dates: Dates) -> dict[str, Any]:
     """Return borders, classes, behaviours and paths; empty lists without data."""
     if data is None:
         return {"borders_seconds": [], "borders": [], "classes": [], "behaviours": [], "paths": []}
@@ -31,7 +34,7 @@ def statements(function: FunctionState, data: Data | None, levels: Levels) -> di
     behaviours: list[dict[str, Any]] = []
     paths: list[dict[str, Any]] = []
     if result is not None:
-        behaviours, paths = behaviours_and_paths(result, path_facts(data.held, data.bias_ns), levels)
+        behaviours, paths = behaviours_and_paths(result, path_facts(data.held, data.bias_ns), levels, dates)
     if not behaviours and function.state in FINISHED:
         calls = data.histogram.total
         count = len(paths) or None
@@ -61,6 +64,7 @@ def behaviours_and_paths(
     result: Explanation,
     times: Mapping[CallPath, Mapping[str, float]] | None = None,
     levels: Levels | None = None,
+    dates: Dates = lambda _: None,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return both lists sorted by calls, the paths' references renumbered to match."""
     order = sorted(
@@ -75,7 +79,7 @@ def behaviours_and_paths(
             "calls": each.calls,
             "paths": each.paths,
             "shares": _shares(each.class_calls),
-            **(_levels(levels, old) if levels else {}),
+            **(_levels(levels, old, dates) if levels else {}),
         }
         for old, each in ((old, result.behaviours[old]) for old in order)
     ]
@@ -96,10 +100,11 @@ def behaviours_and_paths(
     return behaviours, paths
 
 
-def _levels(levels: Levels, behaviour: int) -> dict[str, Any]:
+def _levels(levels: Levels, behaviour: int, dates: Dates) -> dict[str, Any]:
     observed = levels.observed_behaviours
     return level_facts(levels.behaviours[behaviour]) | {
-        "observed": quantiles(observed[behaviour]) if observed else None
+        "observed": quantiles(observed[behaviour]) if observed else None,
+        "observed_span": dates(levels.observed_ns[1 + behaviour]) if observed else None,
     }
 
 

@@ -18,6 +18,14 @@ def rfc3339(utc_ns: int) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def dates_of(state: ControllerState, span_ns: tuple[int, int] | None) -> dict[str, str] | None:
+    """Write when something began and ended as RFC 3339; None where that or the clock's offset is not known."""
+    if span_ns is None:
+        return None
+    start, end = (date_of(state, each) for each in span_ns)
+    return None if start is None or end is None else {"start": start, "end": end}
+
+
 def date_of(state: ControllerState, at_ns: int | None) -> str | None:
     """Write a time of the controller as RFC 3339; None where the clock's offset is not known."""
     known = state.started is not None and "utc_offset_ns" in state.started.host

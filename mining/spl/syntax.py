@@ -206,6 +206,10 @@ class Specification:
     """Alias to build."""
     settings: dict[str, float | str] = field(default_factory=dict)
     """level, tolerance, summary."""
+    since_ns: dict[str, int] = field(default_factory=dict)
+    """Function to when the windows began that its statements were mined from, UTC; none of what people wrote."""
+    lifetimes: frozenset[str] = frozenset()
+    """Those that were observed for it."""
 
 
 def _inner(formula: Formula) -> str:

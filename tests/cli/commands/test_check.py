@@ -326,6 +326,112 @@ def test_against_the_daemon(
     assert {each["verdict"] for each in json.loads(out)["formulas"]} == {"holds"}
 
 
+def _median(seconds: float) -> dict[str, Any]:
+    return {"p50": {"seconds": seconds, "low": 0.9 * seconds, "high": 1.1 * seconds}}
+
+
+def _stated(seconds: float, span: tuple[str, str] | None, began: str | None) -> dict[str, Any]:
+    """Return a specification of one function that takes so long, observed in a span, mined since ``began``."""
+    dates = dict(zip(("start", "end"), span, strict=True)) if span else None
+    level = {"quantiles": _median(seconds), "windows": 9, "lifetimes": 1, "calls": 2_000, "observed_span": dates}
+    behaviour = {"expression": "true", "formula": [[]], "shares": [1.0], "observed": _median(seconds), **level}
+    entry = {"function": "f", "module": "app", "behaviours": [behaviour], "observed": _median(seconds), **level}
+    entry |= {"windows_span": dates}
+    return {"schema": "specmine.specification/1", "collection": {"began": began}, "functions": [entry]}
+
+
+EARLY = ("2026-11-22T10:00:00.000Z", "2026-11-22T10:00:05.000Z")
+BEGAN = "2026-11-22T10:20:05.000Z"
+LATE = ("2026-11-22T10:21:00.000Z", "2026-11-22T10:26:00.000Z")
+
+
+@pytest.mark.parametrize(
+    ("observed", "seconds", "verdict", "reason"),
+    [
+        (EARLY, 1e-3, "unknown", "observed 20 min before the specification"),
+        (EARLY, 1e-4, "unknown", "observed 20 min before the specification"),
+        ((EARLY[0], LATE[1]), 1e-3, "unknown", "observed in part before the specification"),
+        ((EARLY[0], LATE[1]), 1e-4, "holds", ""),
+        (LATE, 1e-3, "violated", ""),
+        (LATE, 1e-4, "holds", ""),
+        (None, 1e-3, "violated", ""),
+    ],
+)
+def test_what_the_daemon_saw_before_a_specification_does_not_contradict_it(
+    observed: tuple[str, str] | None,
+    seconds: float,
+    verdict: str,
+    reason: str,
+    outcome: Outcome,
+    asked: tuple[Path, list[Mapping[str, Any]]],
+    document: dict[str, Any],
+    tmp_path: Path,
+) -> None:
+    """A file of the same age is compared on purpose: it has its verdict. So has a formula that a person wrote."""
+    spec, other = tmp_path / "spec.json", tmp_path / "other.json"
+    spec.write_text(json.dumps(_stated(1e-4, LATE, BEGAN)))
+    found = _stated(seconds, observed, EARLY[0])
+    document.clear()
+    document.update(found)
+    other.write_text(json.dumps(found))
+    code, out, _ = outcome("check", spec, "--socket", asked[0], "--format", "json")
+    (formula,) = json.loads(out)["formulas"]
+    assert (formula["verdict"], code) == (verdict, {"unknown": 3, "violated": 1, "holds": 0}[verdict])
+    assert formula["evidence"].get("reason", "").startswith(reason)
+    assert formula["evidence"].get("newest") == (observed[1] if observed else None)
+    given = "holds" if seconds == 1e-4 else "violated"
+    _, out, _ = outcome("check", spec, "--against", other, "--format", "json")
+    assert json.loads(out)["formulas"][0]["verdict"] == given
+    text = "levels(f) ~ [p50 100 us in [90 us, 110 us]] of 2000 calls in 9 windows of 1 lifetime"
+    _, out, _ = outcome("check", "--formula", text, "--socket", asked[0], "--format", "json")
+    assert json.loads(out)["formulas"][0]["verdict"] == given
+
+
+def test_windows_taken_over_from_an_earlier_daemon_are_the_specification_s_own(
+    outcome: Outcome, asked: tuple[Path, list[Mapping[str, Any]]], document: dict[str, Any], tmp_path: Path
+) -> None:
+    """A daemon that was started anew agrees with what it states, though it did not look at a function since."""
+    spec = tmp_path / "spec.json"
+    found = _stated(1e-4, EARLY, BEGAN)
+    spec.write_text(json.dumps(found))
+    document.clear()
+    document.update(found)
+    assert outcome("check", spec, "--socket", asked[0])[0] == 0
+
+
+def test_of_the_lifetime_that_was_mined_earlier_windows_do_not_count(tmp_path: Path, outcome: Outcome) -> None:
+    """A store has its verdict of every other lifetime, and of this one since it was mined."""
+    path, spec = tmp_path / "s.db", tmp_path / "spec.json"
+    rng = np.random.default_rng(8)
+    function = Function(build_id="ab", offset=16, name="f", module="app")
+    utc = 1_795_305_600 * 10**9  # 2026-11-22T00:00:00Z
+    lives = [
+        Lifetime(id=f"boot:{pid}:0", pid=pid, executable="/bin/app", build_id="ab", start_ns=0, processes=0)
+        for pid in (1, 2)
+    ]
+
+    def window(life: int, second: int, median_ns: float) -> Observation:
+        durations = Histogram.from_durations(rng.lognormal(np.log(median_ns), 0.1, 500))
+        return Observation(function=function.key, lifetime=lives[life].id, kind=Kind.TIME, start_ns=second * 10**9,
+                           end_ns=(second + 1) * 10**9, histogram=durations, calls=500, watched_ns=10**9)  # fmt: skip
+
+    def against(mined_from: str) -> tuple[str, str]:
+        mined = _stated(1e-4, None, "2026-11-22T00:10:00Z") | {"program": {"lifetimes": [{"id": mined_from}]}}
+        spec.write_text(json.dumps(mined))
+        _, out, _ = outcome("check", spec, "--against", path, "--format", "json")
+        (formula,) = json.loads(out)["formulas"]
+        return formula["verdict"], formula["evidence"].get("reason", "")
+
+    with open_store(path) as store:
+        store.write(Writes((Host(boot_id="boot", hostname="here", utc_offset_ns=utc), function, *lives)), utc)
+        store.write(Writes(tuple(window(0, second, 1e6) for second in range(20, 29))), utc)
+    assert against(lives[0].id) == ("unknown", "observed 9 min 31 s before the specification")
+    assert against("elsewhere:1:0")[0] == "violated", "another lifetime is compared on purpose"
+    with open_store(path) as store:
+        store.write(Writes(tuple(window(0, second, 1e5) for second in range(620, 629))), utc)
+    assert against(lives[0].id)[0] == "holds", "what came later decides"
+
+
 def test_wrong_input(tmp_path: Path, recording: Path, outcome: Outcome) -> None:
     """Nothing to check, no such file, an unknown summary: exit 2 in one line."""
     for arguments in (

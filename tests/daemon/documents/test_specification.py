@@ -201,3 +201,20 @@ def test_of_functions_that_are_gone_nothing_is_kept(states: list[ControllerState
     specification(states[-1])
     functions.keep({next(iter(states[-1].functions))})
     assert len({key for key, _ in functions._known}) == 1
+
+
+def test_it_says_when_the_windows_were(states: list[ControllerState]) -> None:
+    """Those that are retained, and the newest ones that ``observed`` is of, of a function and of its behaviours."""
+    document = specification(states[-1])
+    collection = document["collection"]
+    checked = 0
+    for entry in document["functions"]:
+        for part in (entry, *entry["behaviours"]):
+            if part.get("observed"):
+                newest, held = part["observed_span"], entry["windows_span"]
+                assert collection["began"] <= held["start"] <= newest["start"] < newest["end"] <= held["end"]
+                assert held["end"] <= collection["at"]
+                checked += 1
+    assert checked > 2
+    never = next(each for each in document["functions"] if each["function"] == "never")
+    assert never["windows_span"] is None
