@@ -95,6 +95,18 @@ def document_in(path: Where) -> Document:
     return json_specification(path) if first == b"{" else _from_store(path)
 
 
+def schema_of(path: Path) -> str | None:
+    """Return what a file of JSON says that it is, as ``specmine.specification/1``; None if it is no such file."""
+    if _head(path).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] != b"{":
+        return None
+    try:
+        document = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    schema = document.get("schema") if isinstance(document, dict) else None
+    return schema if isinstance(schema, str) else None
+
+
 def _head(path: Path) -> bytes:
     """Return how a file begins; nothing of what is no file, such as a FIFO, which would have to be waited for."""
     try:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from specmine.analysis.documents import is_store
 from specmine.analysis.lifetimes.lifetime import FunctionLifetime
+from specmine.analysis.lifetimes.programs import check_same_program, of_builds
 from specmine.analysis.lifetimes.seen import SeenLifetime
 from specmine.analysis.lifetimes.selection import RecordedLifetimes, lifetimes_named, read_lifetimes
 from specmine.mining.assertions.expression import Formula
@@ -62,12 +63,19 @@ def read_sides(
     files = (file, file) if file is not None else (Path(names[0]), Path(names[1]))
     read = {each: read_lifetimes(each, skip_bad=skip_bad, warmup=warmup) for each in dict.fromkeys(files)}
     if file is None:
+        _check_programs(names, (read[files[0]], read[files[1]]))
         return _sides(names, files, (read[files[0]], read[files[1]]))
     whole = read[file]
     if not whole.observed:
         return replace(_sides(names, files, (whole, whole)), skipped_lines=whole.skipped_lines)
     chosen = [_narrowed(whole, name, what) for name, what in zip(names, ("BASE", "NEW"), strict=True)]
+    _check_programs(names, (chosen[0], chosen[1]))
     return replace(_sides(names, files, (chosen[0], chosen[1])), skipped_lines=whole.skipped_lines)
+
+
+def _check_programs(names: tuple[str, str], recorded: tuple[RecordedLifetimes, RecordedLifetimes]) -> None:
+    first, second = (of_builds(each.programs, {one.build for one in each.seen}) for each in recorded)
+    check_same_program(names, (first, second))
 
 
 def sides_of_builds(recorded: RecordedLifetimes, file: Where, base: str, new: str) -> Sides:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from specmine.analysis.documents import is_store
+from specmine.analysis.documents import is_store, schema_of
 from specmine.mining.assertions.expression import Formula
+from specmine.model import text
 from specmine.model.errors import InputError
 from specmine.store import Where
 
@@ -22,6 +23,7 @@ from .from_store import (
     windows_of_store,
 )
 from .lifetime import FunctionLifetime
+from .programs import KnownProgram, programs_in_store
 from .seen import SeenLifetime, seen_in
 
 L = TypeVar("L", FunctionLifetime, SeenLifetime)
@@ -41,6 +43,8 @@ class RecordedLifetimes:
     """Reads the newest windows of each function, with all their calls; nothing where a source has no windows."""
     stated: Mapping[tuple[str, str], tuple[Formula, ...]] = field(default_factory=dict)
     """Function and module to the behaviours that were stated of it."""
+    programs: Mapping[str, KnownProgram] = field(default_factory=dict)
+    """The program of each build, as far as it is known."""
     specified: Sequence[Mapping[str, Any]] = ()
     """The functions of the specification, as in ``specmine.specification/1``."""
 
@@ -62,6 +66,13 @@ def read_lifetimes(path: Where, *, skip_bad: bool = False, warmup: bool = True) 
             by_window=lambda: whole_windows_of_store(path),
             stated=stated_behaviours(functions),
             specified=functions,
+            programs=programs_in_store(path),
+        )
+    schema = schema_of(path)
+    if schema is not None:
+        raise InputError(
+            f"{path} is {text.escaped(schema[:60])}, which holds no single runs",
+            remedy="give stores, as --store FILE of mine fills them",
         )
     calls = read_calls(path, skip_bad=skip_bad)
     observed = calls.by_lifetime(warmup=warmup)

@@ -99,6 +99,46 @@ def test_a_program_may_be_called_otherwise_in_the_new_build(tmp_path: Path, comp
     assert (code, [(each["module"], each["verdict"]) for each in document["functions"]]) == (1, [("app-2", "worse")])
 
 
+def _add_program(path: Path, build: str, executable: str, *names: str) -> None:
+    """Write a lifetime of a program and its own functions."""
+    with open_store(path) as store:
+        lifetime = Lifetime(id=f"boot:9{build}:9", pid=9, executable=executable, build_id=build, start_ns=0,
+                            processes=0)  # fmt: skip
+        functions = [
+            Function(build_id=build, offset=900 + number, name=name, module=executable.rsplit("/", 1)[-1])
+            for number, name in enumerate(names)
+        ]
+        store.write(Writes((lifetime, *functions)), 10**18)
+
+
+def _two_programs(tmp_path: Path, *names: str) -> tuple[Path, Path]:
+    """Return two stores that share a function of a library; the second program has functions of these names too."""
+    found = []
+    for number, (program, own) in enumerate((("redis-server", ("main", "processCommand")), ("nginx", names))):
+        path, build = tmp_path / f"{program}.db", f"{'ab'[number]}1"
+        _store(path, {"lib1": 1.0}, host=f"boot{number}", module="libc.so.6")
+        with open_store(path) as store:
+            lives = [replace(each, executable=f"/usr/bin/{program}", build_id=build) for each in store.read(Lifetime)]
+            store.write(Writes(tuple(lives)), 10**18)
+        _add_program(path, build, f"/usr/bin/{program}", *own)
+        found.append(path)
+    return found[0], found[1]
+
+
+def test_two_programs_are_not_compared(tmp_path: Path, outcome: Outcome) -> None:
+    """Calls of a library from two programs say nothing of either: exit code 2, in one line."""
+    code, out, err = outcome("compare", *_two_programs(tmp_path, "main", "ngx_http_handler"))
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "redis-server.db is of redis-server and" in err and "nginx.db is of nginx: no function of a program" in err
+
+
+@pytest.mark.parametrize("names", [("main", "processCommand"), ()])
+def test_a_program_of_another_name_is_compared(names: tuple[str, ...], tmp_path: Path, compared: Compared) -> None:
+    """It is another version if it has functions of the same names; one whose functions are not known may be."""
+    _, document = compared(*_two_programs(tmp_path, *names))
+    assert [each["function"] for each in document["functions"]] == ["handle"]
+
+
 def test_a_build_that_is_not_there(tmp_path: Path, outcome: Outcome) -> None:
     """An unknown build and an ambiguous one are exit 2 and name what there is."""
     path = _store(tmp_path / "s.db", {"aaaa1": 1.0, "aaab2": 1.2})

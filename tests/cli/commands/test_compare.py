@@ -347,6 +347,9 @@ def test_a_class_that_comes_more_often_is_not_slower_code(table: Callable[..., P
         ("build,lifetime,duration_ns\na,1,5\nb,1,5\n", ("--base", "a"), "Say which two"),
         ("build,lifetime,duration_ns\na,1,5\nb,1,5\n", ("--base", "a", "--new", "b", "--function", "q"), "no function"),
         ("", ("--base", "a", "--new", "b"), "empty"),
+        ('{"schema": "specmine.specification/1", "functions": []}', ("d.csv",), "give stores"),
+        ('\n {\n"schema": "specmine.specification/1"}', ("--base", "a", "--new", "b"), "is specmine.specification/1"),
+        ('{"duration_ns": 5}\n{"duration_ns": 5}\n', ("--base", "a", "--new", "b"), "no column"),
         ("\xff\xfe", ("--base", "a", "--new", "b"), "UTF-8"),
     ],
 )
