@@ -29,7 +29,7 @@ def check_text(document: Mapping[str, Any], columns: int, now_s: float) -> str:
     for each, old in zip(document["formulas"], ages, strict=True):
         name = f"{escaped(each['name'])}: " if each["name"] else ""
         text = " ".join(each["text"].split())
-        if "quantiles" in each["evidence"] and not each["name"]:
+        if text.startswith("levels(") and not each["name"]:
             text = text.partition(" ~ ")[0]  # the lines below it say the rest
         shown = f"{each['verdict'].upper():8}  {name}{escaped(text)}"
         lines += textwrap.wrap(shown, columns, subsequent_indent=" " * 12, break_on_hyphens=False)
