@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from specmine.daemon.documents.timestamps import rfc3339
@@ -74,7 +74,9 @@ def utc_ns_of(moment: Any) -> int | None:
     """Return a time in RFC 3339 in ns since 1970; None if it is none."""
     try:
         parsed = datetime.fromisoformat(moment)
-        return round(parsed.timestamp() * 1e3) * 1_000_000 if parsed.tzinfo is not None else None
+        if parsed.tzinfo is None:
+            return None
+        return round(parsed.astimezone(UTC).timestamp() * 1e3) * 1_000_000  # what no calendar has overflows here
     except (TypeError, ValueError, OverflowError):
         return None
 
