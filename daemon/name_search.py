@@ -63,17 +63,33 @@ def names_without(pid: int, globs: Sequence[str]) -> list[str] | None:
     SpecmineError, OSError
         If not all of its files can be read: then nothing is sure.
     """
-    own = proc.executable_path(pid)
+    missing, names = missing_in([pid], globs)
+    return names if len(missing) == len(globs) else None
+
+
+def missing_in(pids: Sequence[int], globs: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the globs that name no function in any file of some processes, and the names in the files that these run.
+
+    The names are those of functions, for suggestions; they are left out once every glob has been found.
+
+    Raises
+    ------
+    SpecmineError, OSError
+        If not all files can be read: then nothing is sure.
+    """
+    missing, names = list(globs), dict[str, None]()
     with Reader() as reader:
-        names: list[str] = []
-        for fd, path in _files(pid):
-            name = Path(path).name
-            if reader.find(fd, globs, name):
-                return None
-            if path == own:
-                with contextlib.suppress(SpecmineError):  # too many to list: nothing can be suggested
-                    names = [each.name for each in reader.find(fd, ["*"], name)]
-        return names
+        for pid in pids:
+            own = proc.executable_path(pid)
+            for fd, path in _files(pid):
+                name = Path(path).name
+                missing = [each for each in missing if not reader.find(fd, [each], name)]
+                if not missing:
+                    return [], []
+                if path == own:
+                    with contextlib.suppress(SpecmineError):  # too many to list: nothing can be suggested
+                        names |= dict.fromkeys(each.name for each in reader.find(fd, ["*"], name))
+    return missing, list(names)
 
 
 def _files(pid: int) -> Iterator[tuple[int, str]]:

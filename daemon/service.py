@@ -50,6 +50,7 @@ from specmine.store.lock import FileLock
 from .loop import Message as Event
 from .loop import Step, run
 from .services import Message, Seams, Services, facts_of, shown
+from .unmatched_names import UnmatchedNames
 
 __all__ = ["START_NS", "Daemon", "Seams"]
 
@@ -78,6 +79,7 @@ class Daemon:
         self._lifecycle_log = LifecycleLog(self._seams.notifier)
         self._refusal_log = RefusalLog()
         self._violation_log = ViolationLog()
+        self._unmatched_names = UnmatchedNames()
         self._heap = HeapTrim()
         self.failed = False
         """A thread has ended by an error: the daemon ends too, to be started anew."""
@@ -150,7 +152,8 @@ class Daemon:
 
         # Both are called after the loop's first state at the earliest, when the services are complete
         def daemon_facts() -> DaemonFacts:
-            return facts_of(services, self._config, self._worker, sum(self._leases.granted.values()))
+            lent_ratio = sum(self._leases.granted.values())
+            return facts_of(services, self._config, self._worker, lent_ratio, self._unmatched_names.found)
 
         def view() -> tuple[list[FunctionSnapshot], dict[str, Any]] | None:
             state = self._state
@@ -304,6 +307,7 @@ class Daemon:
             first, self._state = self._state is None, step.state
             if first:  # from now on there is a state to answer from
                 self._lifecycle_log.ready()
+            self._unmatched_names.turn(step.state)
             if violations := violations_of(step.state):
                 context = context_of(step.state)
                 self._violation_log.published(violations, lambda each: subject_of(each, context))

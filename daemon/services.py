@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
 
 from specmine import __version__
 from specmine.daemon.config.tree import Config, Program
@@ -25,6 +25,7 @@ from specmine.model.clock import Clock, SystemClock
 from specmine.probes.process.proc import resident_bytes
 
 from .kernel_source import live_source, selection_of
+from .unmatched_names import UnmatchedName
 
 MakeSource = Callable[[Config], Source]
 
@@ -64,7 +65,9 @@ Message = Callable[[Services, int], Reloaded | Acknowledged | Asked | Stopping |
 """Something to do at the next turn of the loop, given its time; returns an event for the controller, or None."""
 
 
-def facts_of(services: Services, config: Config, worker: Worker, lent_ratio: float) -> DaemonFacts:
+def facts_of(
+    services: Services, config: Config, worker: Worker, lent_ratio: float, unmatched: Iterable[UnmatchedName] = ()
+) -> DaemonFacts:
     """Return what the controller does not know of its daemon; ``lent_ratio`` of the budget is leased."""
     return DaemonFacts(
         version=__version__,
@@ -81,6 +84,7 @@ def facts_of(services: Services, config: Config, worker: Worker, lent_ratio: flo
         helpers_resident=_helpers_resident(services, worker),
         experiments=services.experiments.entries,
         changes=services.changes.changes,
+        unmatched_names=tuple(asdict(each) for each in unmatched),
     )
 
 

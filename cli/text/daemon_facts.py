@@ -8,7 +8,9 @@ from typing import Any
 
 from specmine.analysis.documents import Document
 from specmine.analysis.wording.own_cost import own_limit, up_s
-from specmine.model.text import age, cells, count, escaped, share
+from specmine.model.text import age, cells, count, escaped, listed, share
+
+from .suggestions import suggestion
 
 SILENT_S = 180.0
 """A program that runs is not seen once no call was counted for so long."""
@@ -42,6 +44,15 @@ def short_of_cpu(status: Document) -> list[str]:
         f"Short of CPU time: {escaped(str(each['program']))}: {escaped(str(each['short_of_cpu']))}."
         for each in status.get("watched") or ()
         if each.get("short_of_cpu")
+    ]
+
+
+def unmatched_names(status: Document) -> list[str]:
+    """Return a line for each name in ``functions.watch`` that names no function of the programs."""
+    return [
+        f"Not watched: no function of {listed(map(escaped, each['programs']))} matches {escaped(str(each['name']))}"
+        f"{suggestion(map(escaped, each.get('alike') or ()))}. Next: correct functions.watch"
+        for each in status.get("unmatched_names") or ()
     ]
 
 

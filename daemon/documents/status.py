@@ -58,6 +58,8 @@ class DaemonFacts:
     """The journal's entries by experiment."""
     changes: tuple[Mapping[str, Any], ...] = ()
     """Comparisons between builds, as ``buildhistory.entries`` has them."""
+    unmatched_names: tuple[Mapping[str, Any], ...] = ()
+    """Names in ``functions.watch`` that no function of the programs has: ``name``, ``programs``, ``alike``."""
 
 
 def status_of(state: ControllerState, daemon: DaemonFacts) -> dict[str, Any]:
@@ -93,6 +95,10 @@ def status_of(state: ControllerState, daemon: DaemonFacts) -> dict[str, Any]:
         "kill_switch": daemon.kill_switch,
         "programs": list(daemon.programs),
         "watched": _watched(state, daemon),
+        "unmatched_names": [
+            {name: list(value) if isinstance(value, tuple) else value for name, value in each.items()}
+            for each in daemon.unmatched_names
+        ],
         "lifetimes": _lifetimes(state),
         "functions": {name.value: count for name, count in _by_state(state).items() if count},
         "budget": _budget(state, daemon),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from specmine.cli.text.suggestions import did_you_mean, nearest
+from specmine.cli.text.suggestions import did_you_mean
+from specmine.model.similar_names import nearest
 
 Run = Callable[..., tuple[int, str, str]]
 
