@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from specmine.daemon.documents.timestamps import rfc3339
 from specmine.daemon.documents.violations import SCHEMA, Context, Named, explained_by, listed
 from specmine.model.errors import InputError
 from specmine.model.function import Function
@@ -33,7 +35,7 @@ def violations_in(store: Where) -> dict[str, Any]:
         return {
             "schema": SCHEMA,
             "host": hosts[-1].hostname if hosts else "",
-            "at": (specification.get("collection") or {}).get("at"),
+            "at": _newest(specification, violations),
             "violations": listed(violations, _context_in(opened, violations)),
         }
 
@@ -59,6 +61,17 @@ def acknowledge_in(store: Path, ids: frozenset[str], by: str, comment: str, utc_
         known = [each.violation for each in opened.read(StoredViolation) if each.id in ids]
         closed = [each.closed(ViolationState.ACKNOWLEDGED, utc_ns, by, comment) for each in known]
         opened.write(Writes(tuple(stored(each, 0) for each in closed)), utc_ns)
+
+
+def _newest(specification: Document, violations: tuple[Violation, ...]) -> str | None:
+    """Return the time of the newest data, RFC 3339; None if there is none.
+
+    A violation is written when it opens or closes, the specification every minute or more rarely.
+    """
+    told = (specification.get("collection") or {}).get("at")
+    times = [str(told)] if told else []
+    times += [rfc3339(each.found_ns if each.closed_ns is None else each.closed_ns) for each in violations]
+    return max(times, key=datetime.fromisoformat, default=None)
 
 
 def _in_document(document: Document) -> dict[str, Any]:

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from specmine.analysis.documents import Document, functions_of
-from specmine.analysis.wording.assertions import is_asserted
 from specmine.analysis.wording.detectable import counted as found_when
-from specmine.analysis.wording.states import FINISHED, UNDECIDED, counted, group_of
+from specmine.analysis.wording.standing import standing_of
+from specmine.analysis.wording.states import FINISHED, counted
 from specmine.analysis.wording.violations import is_open, is_problem
 from specmine.cli.base.exit_codes import FINE, VIOLATED
 from specmine.cli.base.options import reading_options
 from specmine.cli.base.output import emit, width
 from specmine.cli.base.sources import read_document, read_functions, read_status, read_violations
 from specmine.cli.base.typography import typeset
-from specmine.cli.text.daemon_facts import facts, not_seen, short_of_cpu
+from specmine.cli.text.daemon_facts import facts, not_seen, short_of_cpu, unmatched_names
 from specmine.cli.text.specification import heading
 from specmine.cli.text.status import headline
 from specmine.daemon.documents.json_text import json_text
@@ -44,25 +44,21 @@ def command(verbose: bool, store: Where | None, socket: Path | None, form: str) 
         document = read_document(store, socket)
         entries = functions_of(document)
         status = {**_of_store(document, store), "violations": standing}
-        asserted = sum(map(is_asserted, entries))
-        lines = [*heading(document, width()), counted(entries)]
     else:
         status = {"schema": "specmine.status/1", **read_status(socket), "violations": standing}
-        asserted = sum(number for name, number in status.get("functions", {}).items() if name in FINISHED)
-        entries, lines = [], []
+        asserted = any(status.get("functions", {}).get(name) for name in FINISHED)
+        entries = read_functions(None, socket) if asserted and form != "json" else []
     if form == "json":
         emit(json_text(status))
         return code
-    if store is None:
-        entries = read_functions(None, socket) if asserted else []
-    undecided = sum(each.get("state") in FINISHED and group_of(each) in UNDECIDED for each in entries)
-    first = headline(found, asserted, width(), undecided)
-    if store is None:
-        first = [*not_seen(status), *short_of_cpu(status), *first]
-        if verbose:
-            lines += list(_lines(_without_unmeasured(status)))
-        else:
-            lines += list(facts(status, found_when(entries)))
+    notices = [] if store is not None else [*not_seen(status), *unmatched_names(status), *short_of_cpu(status)]
+    first = headline(standing_of(entries, standing), str(found.get("host") or ""), found.get("at"), width(), notices)
+    if store is not None:
+        lines = [*heading(document, width()), counted(entries)]
+    elif verbose:
+        lines = list(_lines(_without_unmeasured(status)))
+    else:
+        lines = list(facts(status, found_when(entries)))
     wrapped = [
         textwrap.wrap(line, width(), subsequent_indent=" " * 6, break_on_hyphens=False) or [""] for line in lines
     ]
@@ -127,6 +123,8 @@ def _lines(tree: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
 def _fact(name: object, value: Any) -> str:
     if value is None:
         return "-"
+    if name == "short_of_cpu" and not value:
+        return "no"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int) and name != "pid":

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from specmine.analysis.documents import Document
 from specmine.analysis.wording.levels import normal_range
-from specmine.analysis.wording.violations import has_open_cause, is_of_data, is_open, is_problem
+from specmine.analysis.wording.standing import Standing
+from specmine.analysis.wording.violations import is_of_data
 from specmine.model.text import cells, count, escaped, plural, three_digits
 
 from .violations import Entry, cause_words, clock, lasted, name_of
@@ -16,47 +17,34 @@ from .violations import Entry, cause_words, clock, lasted, name_of
 _QUANTILES = {"p50": "median", "p90": "p90", "p99": "p99", "mean": "mean"}
 
 
-def headline(document: Document, asserted: int, width: int, undecided: int = 0) -> list[str]:
+def headline(standing: Standing, host: str, at: str | None, width: int, notices: Sequence[str] = ()) -> list[str]:
     """Return the lines that a status begins with.
 
     Parameters
     ----------
-    document : Document
-        ``specmine.violations/1``.
-    asserted : int
-        Functions of which something is asserted.
+    standing : Standing
+    host : str
+        The name of the host, '' if it is not known.
+    at : str, optional
+        The time of the data, RFC 3339.
     width : int
         Columns of the terminal.
-    undecided : int
-        Those of them of which the newest calls do not say whether they are as asserted.
+    notices : sequence of str
+        What else a person has to know first; stands below the title.
     """
-    at = document.get("at")
-    standing = [each for each in document["violations"] if is_open(each)]
-    causes = [each for each in standing if not has_open_cause(each, standing)]
-    problems = [each for each in causes if is_problem(each)]
-    host = f" on {escaped(str(document['host']))}" if document.get("host") else ""
-    changed = len({each.get("key") for each in standing})
-    holding = max(0, asserted - changed - undecided)
-    lines = [_apart(f"{_said(problems, causes, holding, undecided)}{host}", _date(at), width)]
-    for each in (*problems, *(other for other in causes if not is_problem(other))):
+    title = f"{standing.title} on {escaped(host)}" if host else standing.title
+    lines = [_apart(title, _date(at), width)]
+    for number, notice in enumerate(notices):
+        lines += [*([""] if not number else []), *textwrap.wrap(notice, width, subsequent_indent=" " * 6)]
+    for each in (*standing.problems, *standing.changes):
         lines += ["", *_entry(each, at, width)]
-    if asserted:
-        some = f", {plural(changed, 'function')} changed (above)" if changed else ""
-        some += f", {count(undecided)} not decided now" if undecided else ""
-        lines += ["", f"{count(holding)} of {plural(asserted, 'function')} as asserted{some}."]
-    if problems:
-        lines.append(f"Next: specmine violations {escaped(str(problems[0]['function']))}")
+    if standing.asserted:
+        some = f", {plural(standing.changed, 'function')} changed (above)" if standing.changed else ""
+        some += f", {count(standing.undecided)} not decided now" if standing.undecided else ""
+        lines += ["", f"{count(standing.holding)} of {plural(standing.asserted, 'function')} as asserted{some}."]
+    if standing.problems:
+        lines.append(f"Next: specmine violations {escaped(str(standing.problems[0]['function']))}")
     return [*lines, ""]
-
-
-def _said(problems: Sequence[Entry], causes: Sequence[Entry], holding: int, undecided: int) -> str:
-    if problems:
-        return plural(len(problems), "problem")
-    if causes:
-        return plural(len(causes), "change")
-    if holding:
-        return "All well" if holding >= undecided else "No problem seen"
-    return "Nothing decided now" if undecided else "Nothing asserted yet"
 
 
 def _entry(entry: Entry, at: str | None, width: int) -> Iterator[str]:

@@ -67,13 +67,17 @@ def test_a_quiet_host_says_so() -> None:
     quiet = Documents(specification=documents.specification, violations={"violations": [], "host": "h", "at": None})
     for each in quiet.functions:
         each["violations"] = []  # type: ignore[index]
+        each["verdict"] = "holds"  # type: ignore[index]
     assert "All well on h" in client(quiet).get("/").text
+    next(each for each in quiet.functions if each["state"] == "single")["verdict"] = "unknown"  # type: ignore[index]
+    some = client(quiet).get("/").text
+    assert "<title>No problem seen" in some and "No problem seen on h" in some, "as the command says it"
     for each in quiet.functions:
         each["verdict"] = "unknown"  # type: ignore[index]
-    assert "Nothing is decided now on h" in client(quiet).get("/").text
+    assert "Nothing decided now on h" in client(quiet).get("/").text
     nothing = Documents(specification={"functions": []}, violations={"violations": [], "host": "h", "at": None})
     text = client(nothing).get("/").text
-    assert "Nothing is asserted yet on h" in text
+    assert "Nothing asserted yet on h" in text
     assert "No function is known yet." in text
 
 

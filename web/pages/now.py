@@ -10,9 +10,10 @@ from typing import Any
 from specmine.analysis.charts.drawing import Drawing
 from specmine.analysis.charts.timeline import Span, timeline
 from specmine.analysis.wording.detectable import hides_twice_as_slow
-from specmine.analysis.wording.states import UNDECIDED, group_of
+from specmine.analysis.wording.standing import Standing, standing_of
+from specmine.analysis.wording.states import group_of
 from specmine.analysis.wording.typesetting import typeset
-from specmine.analysis.wording.violations import has_open_cause, is_open, is_problem
+from specmine.analysis.wording.violations import is_open, is_problem
 from specmine.model.text import count, listed, plural
 from specmine.web import words
 from specmine.web.documents import Documents, Entry
@@ -42,15 +43,15 @@ def page(documents: Documents, trend: Callable[[Entry], Mapping[str, Any]]) -> d
     """
     violations: list[Entry] = list(documents.violations["violations"])
     now, groups = documents.at, Counter(map(group_of, documents.functions))
-    causes = [each for each in violations if is_problem(each) and not has_open_cause(each, violations)]
+    standing = standing_of(documents.functions, violations)
+    causes = standing.problems
     others = [each for each in violations if each not in causes and not _below(each, causes) and _recent(each, now)]
     return {
-        **frame(documents, "/", _title(causes)),
+        **frame(documents, "/", standing.title),
         "causes": causes,
         "headline": _headline(causes),
-        "asserted": groups["holds"] + groups["violated"] > 0,
-        "known": any(groups[each] for each in UNDECIDED),
-        "lead": _lead(groups, violations),
+        "said": standing.title,
+        "lead": _lead(standing, groups, violations),
         "timeline": _timeline(violations, _starts(documents), now),
         "cards": [
             card(each, now) | ({"picture": before_and_now(trend(each), each)} if number < _DRAWN else {})
@@ -59,10 +60,6 @@ def page(documents: Documents, trend: Callable[[Entry], Mapping[str, Any]]) -> d
         "others": [card(each, now) for each in others],
         "not_seen": _not_seen(documents, groups),
     }
-
-
-def _title(causes: Sequence[Entry]) -> str:
-    return plural(len(causes), "problem") if causes else "All well"
 
 
 def _headline(causes: Sequence[Entry]) -> dict[str, Any]:
@@ -74,7 +71,7 @@ def _headline(causes: Sequence[Entry]) -> dict[str, Any]:
     }
 
 
-def _lead(groups: Counter[str], violations: Sequence[Entry]) -> str:
+def _lead(standing: Standing, groups: Counter[str], violations: Sequence[Entry]) -> str:
     affected = [each for each in violations if is_problem(each)]
     said = []
     if affected:
@@ -86,10 +83,10 @@ def _lead(groups: Counter[str], violations: Sequence[Entry]) -> str:
     parts = [
         f"{count(number)} {word if number == 1 else words_of_many}"
         for number, word, words_of_many in (
-            (groups["holds"], "holds", "hold"),
+            (standing.holding, "holds", "hold"),
             (faster, "is faster", "are faster"),
-            (groups["too few calls"], "has too few calls to tell", "have too few calls to tell"),
-            (groups["not decided"] + groups["known"], "is known but not decided", "are known but not decided"),
+            (standing.few, "has too few calls to tell", "have too few calls to tell"),
+            (standing.undecided - standing.few, "is known but not decided", "are known but not decided"),
             (groups["learning"] + groups["unstable"], "is being learned", "are being learned"),
         )
         if number
@@ -155,6 +152,10 @@ def _not_seen(documents: Documents, groups: Counter[str]) -> list[dict[str, Any]
                 f"; last call {words.ago(each['last_call'], now)}" if each.get("last_call") else "")})  # fmt: skip
         if each.get("short_of_cpu"):
             told.append({"name": each["program"], "text": f"is short of CPU time: {each['short_of_cpu']}"})
+    for each in documents.status.get("unmatched_names") or ():
+        alike = f"; alike: {listed(each['alike'])}" if each.get("alike") else ""
+        text = f"is in functions.watch, and no function of {listed(each['programs'])} matches it{alike}"
+        told.append({"name": each["name"], "text": text})
     asked = documents.functions if groups["too few calls"] else []
     few = [each for each in asked if group_of(each) == "too few calls"]
     for each in few[:_NAMED]:

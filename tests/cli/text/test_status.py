@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from specmine.analysis.wording.standing import Standing, standing_of
 from specmine.cli.text.status import headline
 from specmine.daemon.documents.violations import Context, Named, explained_by, listed
 from specmine.model.level import Level, Quantile
@@ -15,11 +16,14 @@ NAMES = {
 }
 
 
-def lines(*violations: Violation, asserted: int = 43) -> list[str]:
+HOLDING = {"key": "cd+0x0", "state": "single", "verdict": "holds"}
+AT = "1970-01-01T00:26:40.000Z"
+
+
+def lines(*violations: Violation, holding: int = 40) -> list[str]:
     """Return the headline over some violations."""
     entries = listed(violations, Context(names=NAMES, explained=explained_by(violations)))
-    document = {"host": "shop-03", "at": "1970-01-01T00:26:40.000Z", "violations": entries}
-    return headline(document, asserted, 80)
+    return headline(standing_of([HOLDING] * holding, entries), "shop-03", AT, 80)
 
 
 def test_what_is_wrong_comes_first() -> None:
@@ -50,17 +54,23 @@ def test_new_call_paths_and_a_range_of_everything_tell_no_normal_range() -> None
 def test_all_well_is_two_lines() -> None:
     """Nothing to read where nothing is wrong."""
     assert lines()[0].startswith("All well on shop-03")
-    assert lines()[2] == "43 of 43 functions as asserted."
+    assert lines()[2] == "40 of 40 functions as asserted."
 
 
 def test_what_is_not_decided_is_not_counted_as_asserted() -> None:
-    """Too few calls say nothing: where all are so, nothing is called well."""
-    document = {"host": "shop-03", "at": "1970-01-01T00:26:40.000Z", "violations": []}
-    some = headline(document, 43, 80, 3)
-    assert some[0].startswith("All well on shop-03")
+    """Too few calls say nothing, and what is not decided is not called well."""
+    some = headline(Standing(holding=40, undecided=3), "shop-03", AT, 80)
+    assert some[0].startswith("No problem seen on shop-03")
     assert some[2] == "40 of 43 functions as asserted, 3 not decided now."
-    assert headline(document, 2, 80, 2)[0].startswith("Nothing decided now on shop-03")
-    assert headline(document, 3, 80, 2)[0].startswith("No problem seen on shop-03"), "one of three is not all"
+
+
+def test_notices_stand_below_the_title_within_the_width() -> None:
+    """The title is the first line of every status."""
+    notice = "Short of CPU time: pg: other processes keep 1.9 of 2 CPUs busy, usually 0.2, and so on to a long line."
+    said = headline(Standing(holding=1), "shop-03", AT, 80, [notice])
+    assert said[0].startswith("All well on shop-03")
+    assert said[1] == "" and said[2].startswith("Short of CPU time: pg") and said[3].startswith("      ")
+    assert max(map(len, said)) <= 80
 
 
 def test_what_outlives_its_cause_is_a_problem_of_its_own() -> None:
@@ -73,7 +83,7 @@ def test_what_outlives_its_cause_is_a_problem_of_its_own() -> None:
 
 def test_nothing_asserted_is_not_well() -> None:
     """Where nothing is known yet nothing is called well."""
-    assert lines(asserted=0)[0].startswith("Nothing asserted yet on shop-03")
+    assert lines(holding=0)[0].startswith("Nothing asserted yet on shop-03")
 
 
 def test_an_improvement_is_no_problem() -> None:
