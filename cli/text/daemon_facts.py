@@ -99,7 +99,7 @@ def _fleet(fleet: Mapping[str, Any], now: float | None) -> Iterator[str]:
 
 
 def _programs(status: Document) -> Iterator[tuple[str, ...]]:
-    yield "PROGRAM", "BUILD", "PROCESSES", "LAST CALL"
+    yield "PROGRAM", "BUILD", "PROCESSES", "LAST CALL COUNTED"
     now = _seconds(status.get("updated"))
     builds: dict[str, list[str]] = {}
     for each in status.get("lifetimes") or ():

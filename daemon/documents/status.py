@@ -21,7 +21,7 @@ from specmine.daemon.controller.sharing.orders import left_out
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.controller.violations.cpu_shortage import Shortage, in_words
 from specmine.mining.fleet.duty import Purpose
-from specmine.model.batch import PURPOSES, Spent
+from specmine.model.batch import PURPOSES, Lifetime, Spent
 
 from .programs import programs_of
 from .timestamps import date_of, rfc3339, utc_offset_ns
@@ -29,6 +29,9 @@ from .timestamps import date_of, rfc3339, utc_offset_ns
 SCHEMA = "specmine.status/1"
 LEARNING_SHARE = 0.5
 """Of the overhead budget: checks take up to a third, and calls that give no duration the rest."""
+
+TICKS = 100
+"""In a second of /proc, on every machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,10 +169,22 @@ def _lifetimes(state: ControllerState) -> list[dict[str, Any]]:
         {
             "program": each.called,
             **{name: getattr(each, name) for name in names},
-            "started": date_of(state, each.start_ns),
+            "started": date_of(state, _start_ns(each, state)),
         }
         for each in living
     ]
+
+
+def _start_ns(lifetime: Lifetime, state: ControllerState) -> int:
+    """Return when a program started: what ran before specmine was first seen when that started.
+
+    The start in a lifetime's name is on the clock that goes on while the host is suspended, so it may be too late.
+    """
+    began = state.started.lifetimes if state.started else ()
+    ticks = lifetime.id.rpartition(":")[2]
+    if all(each.id != lifetime.id for each in began) or not ticks.isdigit():
+        return lifetime.start_ns
+    return min(lifetime.start_ns, int(ticks) * SECOND // TICKS)
 
 
 def _watched(state: ControllerState, daemon: DaemonFacts) -> list[dict[str, Any]]:
@@ -208,8 +223,18 @@ def _cpu_shortage(one: Shortage | None, state: ControllerState) -> dict[str, Any
         "cpu_throttled_ratio": now.throttled if now is not None else None,
         "cpu_limit": (now.limit_cpus or None) if now is not None else None,
         "cpu_steal_ratio": now.steal if now is not None else None,
-        "short_of_cpu": in_words(one, others_of(state.account), cpus_of(state)) if one and one.since_ns else "",
+        "short_of_cpu": _shortage_in_words(one, state) if one and one.since_ns else "",
     }
+
+
+def _shortage_in_words(one: Shortage, state: ControllerState) -> str:
+    """Return what keeps a program from CPU time; who has the CPUs now, where nothing takes more than usual."""
+    others, cpus = others_of(state.account), cpus_of(state)
+    words = in_words(one, others, cpus)
+    if one.throttled_more or one.stolen_more or not cpus or not state.account.host_rate or "other processes" in words:
+        return words
+    own = min(float(cpus), state.account.cpu_rate / SECOND)
+    return f"{words}; other processes keep {others[0]:.1f}, watched programs {own:.1f} of {cpus} CPUs busy"
 
 
 def _by_state(state: ControllerState) -> dict[State, int]:

@@ -36,9 +36,9 @@ def test_one_screen() -> None:
     assert list(facts(STATUS)) == [
         "Not asserted: 11 being learned, 9 waiting, 6 cannot be timed.",
         "",
-        "PROGRAM  BUILD          PROCESSES  LAST CALL",
-        "nginx    -            not running          -",
-        "shop     1f2e3d4c +1            4        now",
+        "PROGRAM  BUILD          PROCESSES  LAST CALL COUNTED",
+        "nginx    -            not running                  -",
+        "shop     1f2e3d4c +1            4                now",
         "",
         "Overhead: 0.6 % of the programs' CPU time (limit 1 %, or 1 ms/s)",
         "specmine 0.1.0: 0.7 % of one CPU (limit 1 %), 96 MB, up 2 h",
