@@ -41,7 +41,7 @@ def table(entries: Sequence[Entry], at: str | None, width: int, *, ascii_only: b
     for entry in entries:
         if id_of(entry) in shown or _has_cause(entry, entries):
             continue
-        rows.append((_since(entry, at), name_of(entry), str(entry["change"]), _cause_word(entry)))
+        rows.append((_since(entry, at), name_of(entry), _change(entry), _cause_word(entry)))
         shown.add(id_of(entry))
         for below in entries:
             if is_open(below) and (below.get("because") or {}).get("key") == entry.get("key") and is_open(entry):
@@ -49,7 +49,7 @@ def table(entries: Sequence[Entry], at: str | None, width: int, *, ascii_only: b
                 shown.add(id_of(below))
     lines = _columns([("SINCE", "FUNCTION", "WHAT", "CAUSE"), *rows], width)
     if any(not row[0] for row in rows):
-        lines.append(f"{corner} slower only through the one above")
+        lines += ["", f"{corner} before a name: slower only through the one above"]
     return lines if ascii_only else [typeset(line) for line in lines]
 
 
@@ -120,10 +120,13 @@ def _columns(rows: Sequence[tuple[str, str, str, str]], width: int) -> list[str]
     return lines
 
 
+def _change(entry: Entry) -> str:
+    """Return what changed, and whether it has closed: the cause, beside it, is left out where there is no room."""
+    return str(entry["change"]) if is_open(entry) else f"{entry['change']}, {entry['state']}"
+
+
 def _cause_word(entry: Entry) -> str:
     cause = entry.get("cause") or {}
-    if not is_open(entry):
-        return str(entry["state"])
     kind = str(cause.get("kind") or "unknown")
     if entry.get("because"):
         return f"through {escaped(str(entry['because']['function']))}"

@@ -33,3 +33,34 @@ def test_the_last_column_is_the_cause_and_where_samples_find_it(cause: dict[str,
     """A callee, or the caller whose calls take longer."""
     _, line = table([entry(cause)], "2026-11-28T10:01:00.000Z", 100, ascii_only=True)
     assert line.endswith(f"2.1x slower  {words}")
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_what_has_closed_is_marked_in_every_width(width: int) -> None:
+    """The cause has no room in a narrow terminal; that nobody has to do anything is said all the same."""
+    cause = {"kind": "load", "proven": False, "more_samples": SORT}
+    known = {
+        **entry(cause),
+        "id": "2",
+        "key": "b+0x20",
+        "function": "a_function_with_a_long_name",
+        "state": "acknowledged",
+    }
+    _, first, second = table([entry(cause), known], "2026-11-28T10:01:00.000Z", width, ascii_only=True)
+    assert "acknowledged" not in first and "2.1x slower, acknowledged" in second
+    assert second.endswith("load in qsort_r, likely") is (width == 200)
+
+
+def test_the_legend_stands_apart() -> None:
+    """Else it reads as one more function."""
+    cause = {"kind": "load", "proven": False}
+    below = {
+        **entry(cause),
+        "id": "2",
+        "key": "b+0x20",
+        "function": "handle",
+        "because": {"key": "b+0x10", "function": "serve"},
+    }
+    lines = table([entry(cause), below], "2026-11-28T10:01:00.000Z", 80, ascii_only=True)
+    assert lines[2].split()[:2] == ["`-", "handle"]
+    assert lines[3:] == ["", "`- before a name: slower only through the one above"]
