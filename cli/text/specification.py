@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import PurePath
 from typing import Any
 
 from specmine.analysis.documents import Document, Entry, functions_of, title
@@ -31,9 +32,14 @@ def specification(document: Document, width: int, *, timed: bool = False) -> lis
     """
     entries = functions_of(document)
     asserted = busiest_first([each for each in entries if is_asserted(each)])
-    lines = heading(document, width)
-    for entry in asserted:
-        lines += ["", *assertion(entry, width)]
+    groups = dict.fromkeys(map(_program_of, asserted))
+    several = len(groups) > 1
+    lines = heading(document, width, programs=not several)
+    for group in groups:
+        lines += ["", *_program_lines(document, group, width)] if several else []
+        for entry in asserted:
+            if _program_of(entry) == group:
+                lines += ["", *assertion(entry, width)]
     if not asserted:
         lines += ["", "Nothing is stable enough to be stated yet."]
     lines += _timed(entries, width) if timed else []
@@ -49,6 +55,9 @@ def _timed(entries: Sequence[Entry], width: int) -> list[str]:
     for each in found[:MOST_TIMED]:
         text = f"{escaped(title(each))}: {sentence(present(each), uncertainty_of(each))}"
         lines += wrapped(text, width, first="  ", hang="    ")
+    more = len(found) - MOST_TIMED
+    if more > 0:
+        lines.append(f"  {count(more)} more: --format json")
     return lines
 
 
@@ -57,14 +66,12 @@ def busiest_first(entries: Sequence[Entry]) -> list[Entry]:
     return sorted(entries, key=lambda each: (*by_work(each), -int(each.get("calls") or 0)))
 
 
-def heading(document: Document, width: int) -> list[str]:
-    """Return what was watched, for how long, and what it cost."""
+def heading(document: Document, width: int, *, programs: bool = True) -> list[str]:
+    """Return what was watched, for how long, and what it cost; without ``programs`` not what was watched."""
     program, collection = document.get("program") or {}, document.get("collection") or {}
-    path, build = program.get("path"), program.get("build_id")
-    lines = []
-    if path:
-        name = f"{escaped(str(program['name']))}: " if program.get("name") else ""
-        lines += wrapped(name + escaped(str(path)) + (f" (build {escaped(str(build))[:12]})" if build else ""), width)
+    names = dict.fromkeys(_program_of(each) for each in functions_of(document))
+    own = [each for each in names if "," not in each] or [str(program.get("name") or "")]  # not those of a library
+    lines = [line for each in own for line in _program_lines(document, each, width)] if programs else []
     if isinstance(program.get("exit_status"), int):
         lines.append(f"The program ended {_ending(program['exit_status'])}.")
     if isinstance(collection.get("source"), dict):
@@ -81,6 +88,26 @@ def heading(document: Document, width: int) -> list[str]:
     for note in collection.get("notes") or []:
         lines += wrapped(f"Note: {escaped(str(note))}", width, hang="  ")
     return lines
+
+
+def _program_of(entry: Entry) -> str:
+    """Return the name of the program that a function belongs to, of several all; '' if it is not known."""
+    return str(entry.get("program") or "")
+
+
+def _program_lines(document: Document, name: str, width: int) -> list[str]:
+    """Return a program with its file and build; of several that have the same library their names."""
+    program = document.get("program") or {}
+    path, called = str(program.get("path") or ""), str(program.get("name") or "")
+    runs = [each for each in program.get("lifetimes") or () if str(each.get("program") or "") == name]
+    living = [each for each in runs if each.get("processes")]
+    own = name in ("", called or PurePath(path).name)
+    one = program if own else (living or runs or [{}])[-1]
+    build = one.get("build_id")
+    if not one.get("path"):
+        return [] if own else wrapped(f"{listed(map(escaped, name.split(',')))}:", width)
+    shown = f"{escaped(name or called)}: " if called else ""
+    return wrapped(shown + escaped(str(one["path"])) + (f" (build {escaped(str(build))[:12]})" if build else ""), width)
 
 
 def _ending(status: int) -> str:
