@@ -237,5 +237,6 @@ def main() -> None:
     try:
         holder.run()
     finally:
-        signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # the channel has ended
+        # The channel has ended. Blocked, not ignored: Python complains of a signal that came before it was ignored
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
         holder.close_all()

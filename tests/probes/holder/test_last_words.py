@@ -27,6 +27,27 @@ del left
 raise ValueError("at last")
 """
 
+ENDS = """
+import os
+import signal
+import socket
+import sys
+from specmine.probes.holder import holder
+
+class Ended:
+    def __init__(self, *_): pass
+    def run(self): pass
+    def close_all(self):
+        os.kill(os.getpid(), signal.SIGUSR1)
+        print(signal.SIGUSR1 in signal.pthread_sigmask(signal.SIG_BLOCK, []))
+        print(signal.getsignal(signal.SIGUSR1) is signal.SIG_IGN)
+
+holder.Holder, holder.keep_for_links = Ended, lambda **_: None
+one, other = socket.socketpair()
+sys.argv = ["holder", str(one.detach()), str(other.detach()), "multi"]
+holder.main()
+"""
+
 
 def test_each_error_is_one_line_with_its_place() -> None:
     """In a thread, where Python ignores it, and at the end: whose it is, what and where; no traceback."""
@@ -51,3 +72,9 @@ def test_deep_errors_name_the_innermost_places() -> None:
     except ArithmeticError as error:
         said = last_words(error)
     assert said.count("descend") == 6 and said.startswith("ArithmeticError (at test_last_words.py:")
+
+
+def test_a_signal_at_the_end_is_no_error() -> None:
+    """Python reports one that came just before it was ignored, so it is blocked: that has no such gap."""
+    done = subprocess.run([sys.executable, "-c", ENDS], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True\nFalse\n", "")
