@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from specmine.analysis.documents import Document, functions_of
+from specmine.analysis.wording.assertions import wrapped
 from specmine.analysis.wording.detectable import counted as found_when
 from specmine.analysis.wording.standing import standing_of
 from specmine.analysis.wording.states import FINISHED, counted
@@ -59,10 +59,7 @@ def command(verbose: bool, store: Where | None, socket: Path | None, form: str) 
         lines = list(_lines(_without_unmeasured(status)))
     else:
         lines = list(facts(status, found_when(entries)))
-    wrapped = [
-        textwrap.wrap(line, width(), subsequent_indent=" " * 6, break_on_hyphens=False) or [""] for line in lines
-    ]
-    shown = [*first, *(part for parts in wrapped for part in parts)]
+    shown = [*first, *(part for line in lines for part in wrapped(line, width(), hang=" " * 6) or [""])]
     kept = [line for at, line in enumerate(shown) if line or not at or shown[at - 1]]  # one empty line between parts
     emit(typeset("\n".join(kept) + "\n"))
     return code
@@ -121,11 +118,11 @@ def _lines(tree: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
 
 
 def _fact(name: object, value: Any) -> str:
-    if value is None:
+    if value is None or value == []:
         return "-"
-    if name == "short_of_cpu" and not value:
-        return "no"
-    if isinstance(value, bool):
+    if isinstance(value, list):
+        return ", ".join(escaped(str(each)) for each in value)
+    if isinstance(value, bool) or (name == "short_of_cpu" and not value):
         return "yes" if value else "no"
     if isinstance(value, int) and name != "pid":
         return count(value)

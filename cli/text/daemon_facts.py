@@ -49,11 +49,12 @@ def short_of_cpu(status: Document) -> list[str]:
 
 def unmatched_names(status: Document) -> list[str]:
     """Return a line for each name in ``functions.watch`` that names no function of the programs."""
-    return [
-        f"Not watched: no function of {listed(map(escaped, each['programs']))} matches {escaped(str(each['name']))}"
-        f"{suggestion(map(escaped, each.get('alike') or ()))}. Next: correct functions.watch"
-        for each in status.get("unmatched_names") or ()
-    ]
+    lines = []
+    for each in status.get("unmatched_names") or ():
+        programs, alike = listed(map(escaped, each["programs"])), list(map(escaped, each.get("alike") or ()))
+        said = f"no function of {programs} matches {escaped(str(each['name']))}{suggestion(alike)}"
+        lines.append(f"Not watched: {said}{'?' if alike else '.'} Next: correct functions.watch")
+    return lines
 
 
 def facts(status: Document, found_when: str = "") -> Iterator[str]:

@@ -30,6 +30,8 @@ SCHEMA = "specmine.status/1"
 LEARNING_SHARE = 0.5
 """Of the overhead budget: checks take up to a third, and calls that give no duration the rest."""
 
+FIRST_LOOK_NS = 5 * SECOND
+"""By then the programs that ran before were seen."""
 TICKS = 100
 """In a second of /proc, on every machine."""
 
@@ -176,13 +178,13 @@ def _lifetimes(state: ControllerState) -> list[dict[str, Any]]:
 
 
 def _start_ns(lifetime: Lifetime, state: ControllerState) -> int:
-    """Return when a program started: what ran before specmine was first seen when that started.
+    """Return when a program started: what ran before specmine was first seen soon after that started.
 
-    The start in a lifetime's name is on the clock that goes on while the host is suspended, so it may be too late.
+    What comes later is seen at its exec. The start in a lifetime's name is on the clock that goes on while the host is
+    suspended, so it may be too late.
     """
-    began = state.started.lifetimes if state.started else ()
     ticks = lifetime.id.rpartition(":")[2]
-    if all(each.id != lifetime.id for each in began) or not ticks.isdigit():
+    if lifetime.start_ns - state.began_ns > FIRST_LOOK_NS or not ticks.isdigit():
         return lifetime.start_ns
     return min(lifetime.start_ns, int(ticks) * SECOND // TICKS)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from specmine.cli.text.daemon_facts import facts, not_seen, short_of_cpu
+from specmine.cli.text.daemon_facts import facts, not_seen, short_of_cpu, unmatched_names
 
 STATUS: dict[str, Any] = {
     "version": "0.1.0",
@@ -101,3 +101,17 @@ def test_a_program_that_is_short_of_cpu_time_is_named() -> None:
     said = short_of_cpu({**STATUS, "watched": [STATUS["watched"][0], short]})
     assert said == ["Short of CPU time: shop: the hypervisor took 30 % of the CPUs, usually 1 %."]
     assert short_of_cpu(STATUS) == []
+
+
+def test_a_name_that_matches_nothing_is_not_watched() -> None:
+    """With the names that may have been meant, and what to do."""
+    names = [
+        {"name": "procesCommand", "programs": ["redis"], "alike": ["processCommand", "processCommands"]},
+        {"name": "exec_simple_query", "programs": ["pg", "redis"], "alike": []},
+    ]
+    assert unmatched_names({**STATUS, "unmatched_names": names}) == [
+        "Not watched: no function of redis matches procesCommand; did you mean processCommand or processCommands? "
+        "Next: correct functions.watch",
+        "Not watched: no function of pg and redis matches exec_simple_query. Next: correct functions.watch",
+    ]
+    assert unmatched_names(STATUS) == []

@@ -20,12 +20,13 @@ LIFETIME = Lifetime(id="boot:7:1", pid=7, executable="/bin/app", build_id="ab", 
 def test_a_program_that_ran_before_has_its_own_start() -> None:
     """What started while specmine runs was seen at once; what ran before was not."""
     before = replace(LIFETIME, id="boot:8:2000", pid=8)
-    host = {"cpus": "2", "utc_offset_ns": "0"}
-    started = Started(now_ns=500 * SECOND, host=host, prices=PRICES, lifetimes=(before,))
-    lifetimes = {each.id: each for each in (LIFETIME, before)}
-    state = ControllerState(started=started, now_ns=900 * SECOND, lifetimes=lifetimes)
+    later = replace(LIFETIME, id="boot:9:51000", pid=9, start_ns=511 * SECOND)
+    account = BudgetAccount(began_ns=499 * SECOND)
+    started = Started(now_ns=499 * SECOND, host={"cpus": "2", "utc_offset_ns": "0"}, prices=PRICES)
+    lifetimes = {each.id: each for each in (before, later)}
+    state = ControllerState(started=started, now_ns=900 * SECOND, lifetimes=lifetimes, account=account)
     told = {each["pid"]: each["started"] for each in status_of(state, DaemonFacts())["lifetimes"]}
-    assert told == {7: "1970-01-01T00:08:20.000Z", 8: "1970-01-01T00:00:20.000Z"}
+    assert told == {8: "1970-01-01T00:00:20.000Z", 9: "1970-01-01T00:08:31.000Z"}
 
 
 def status(one: Shortage, **account: Any) -> dict[str, Any]:
