@@ -14,7 +14,7 @@ from .levels import asserted, normal, present, sentence, uncertainty_of
 from .states import FINISHED, open_violations, words
 from .time_split import explanation, labels
 
-_UNIT = re.compile(r"(\d) (%|ns\b|us\b|ms\b|s\b)")
+_UNIT = re.compile(r"(\d) (%|(?:[num]?s|min|h|MB)\b)")
 ALL_OF_THEM = 0.9995
 """Share from which on all calls are meant."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ import click
 
 from specmine.analysis.documents import Entry, is_recorded
 from specmine.analysis.histogram_bins import histogram_bins
-from specmine.analysis.wording.assertions import assertion, class_names, condition
+from specmine.analysis.wording.assertions import assertion, class_names, condition, wrapped
 from specmine.analysis.wording.call_rate import call_rate
 from specmine.analysis.wording.detectable import sentence as found_when
 from specmine.analysis.wording.levels import WORDS, asserted, normal_range, present, seconds, uncertainty_of
@@ -215,4 +214,4 @@ def _facts(entry: Entry) -> Iterator[str]:
 
 
 def _paragraph(text: str, columns: int) -> list[str]:
-    return textwrap.wrap(text, columns, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
+    return wrapped(text, columns, first="  ", hang="    ")

@@ -61,7 +61,7 @@ def _add(root: _Node, path: Mapping[str, Any], without: str) -> None:
         node = node.children.setdefault(str(frame), _Node(str(frame)))
         node.calls += path.get("calls") or 0
     behaviour, certainty = path.get("behaviour"), path.get("certainty")
-    doubt = f" ({certainty:.0%} sure)" if certainty is not None and certainty < _CERTAIN else ""
+    doubt = f" ({100 * certainty:.0f} % sure)" if certainty is not None and certainty < _CERTAIN else ""
     node.ends.append(without if behaviour is None else f"behaviour {behaviour + 1}{doubt}")
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from specmine.analysis.wording.assertions import wrapped
 from specmine.analysis.wording.levels import normal_range
 from specmine.analysis.wording.standing import Standing
 from specmine.analysis.wording.violations import is_of_data
@@ -35,7 +35,7 @@ def headline(standing: Standing, host: str, at: str | None, width: int, notices:
     title = f"{standing.title} on {escaped(host)}" if host else standing.title
     lines = [_apart(title, _date(at), width)]
     for number, notice in enumerate(notices):
-        lines += [*([""] if not number else []), *textwrap.wrap(notice, width, subsequent_indent=" " * 6)]
+        lines += [*([""] if not number else []), *wrapped(notice, width, hang=" " * 6)]
     for each in (*standing.problems, *standing.changes):
         lines += ["", *_entry(each, at, width)]
     if standing.asserted:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from specmine.analysis.wording.assertions import wrapped
 from specmine.analysis.wording.levels import normal_range
 from specmine.analysis.wording.violations import growth_of, has_open_cause, is_open, is_problem
 from specmine.daemon.documents.violation_text import typeset
@@ -68,19 +68,15 @@ def portrait(entry: Entry, at: str | None, width: int, *, ascii_only: bool = Fal
         ("", growth_of(entry)),
     ):
         if text:
-            lines += textwrap.wrap(
-                escaped(text), width, initial_indent=f"{label:8}", subsequent_indent=" " * 8, break_on_hyphens=False
-            )
+            lines += wrapped(escaped(text), width, first=f"{label:8}", hang=" " * 8)
     for fact in cause.get("facts") or ():
         mark = ("*" if ascii_only else "\N{BLACK CIRCLE}") if fact["changed"] else "-"
         text = f"{mark} {_FACTS.get(str(fact['what']), str(fact['what'])):8} {fact['text']}"
-        lines += textwrap.wrap(
-            escaped(text), width, initial_indent=" " * 10, subsequent_indent=" " * 21, break_on_hyphens=False
-        )
+        lines += wrapped(escaped(text), width, first=" " * 10, hang=" " * 21)
     for below in entry.get("explains") or ():
         lines.append(f"{'also':8}{escaped(str(below['function']))} {below['text']}")
     if entry.get("comment"):
-        lines += textwrap.wrap(escaped(f"comment {entry['comment']}"), width, subsequent_indent=" " * 8)
+        lines += wrapped(escaped(f"comment {entry['comment']}"), width, hang=" " * 8)
     return lines if ascii_only else [typeset(line) for line in lines]
 
 

@@ -27,14 +27,14 @@ def _calls(rate: float) -> str:
 
 def queued(share: float) -> Reason:
     """Worth measuring, not looked at yet."""
-    return _because("queued", f"{share:.1%} of the time; its first look is to come", "wait: others have theirs")
+    return _because("queued", f"{100 * share:.1f} % of the time; its first look is to come", "wait: others have theirs")
 
 
 def cold(share: float, least: float) -> Reason:
     """Too little time is spent in it."""
     return _because(
         "cold",
-        f"{share:.2%} of the time; measured from {least:.1%}",
+        f"{100 * share:.2f} % of the time; measured from {100 * least:.1f} %",
         "name it with --function to measure it anyway",
     )
 
@@ -214,8 +214,8 @@ def violated_off_cpu(reason: Reason, waiting: float, blocked: float) -> Reason:
     """What was asserted of durations is no longer true, but what was asserted of time on CPU is."""
     return _because(
         reason.code,
-        f"{reason.text}; its time on CPU is as asserted, of their time calls wait {waiting:.0%} for a CPU"
-        f" and are blocked {blocked:.0%}",
+        f"{reason.text}; its time on CPU is as asserted, of their time calls wait {100 * waiting:.0f} % for a CPU"
+        f" and are blocked {100 * blocked:.0f} %",
         "look at the host's load and at what it waits for before the code",
     )
 

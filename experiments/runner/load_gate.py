@@ -52,7 +52,7 @@ def refused(experiment: Experiment, cpus: tuple[int, ...], before: Counters, aft
         if stalled.get(name, 0.0) > MOST_STALLED:
             return Reason(
                 code="busy-host",
-                text=f"tasks wait for {name} {stalled[name]:.0%} of the time",
+                text=f"tasks wait for {name} {100 * stalled[name]:.0f} % of the time",
                 remedy="try again later",
             )
     if not cpus:
@@ -64,7 +64,7 @@ def refused(experiment: Experiment, cpus: tuple[int, ...], before: Counters, aft
         if mean > MOST_BUSY_ALL:
             return Reason(
                 code="busy-host",
-                text=f"the CPUs are {mean:.0%} busy, over {MOST_BUSY_ALL:.0%}",
+                text=f"the CPUs are {100 * mean:.0f} % busy, over {100 * MOST_BUSY_ALL:.0f} %",
                 remedy="try again later",
             )
         return None
@@ -72,7 +72,7 @@ def refused(experiment: Experiment, cpus: tuple[int, ...], before: Counters, aft
         if busy.get(cpu, 0.0) > MOST_BUSY:
             return Reason(
                 code="busy-host",
-                text=f"CPU {cpu} is {busy[cpu]:.0%} busy, over {MOST_BUSY:.0%}",
+                text=f"CPU {cpu} is {100 * busy[cpu]:.0f} % busy, over {100 * MOST_BUSY:.0f} %",
                 remedy="try again later",
             )
     return None
@@ -118,6 +118,6 @@ def contamination(experiment: Experiment, runs: tuple[LoadRun, ...], cpus: tuple
         return None
     return Reason(
         code="foreign-load",
-        text=f"others used {foreign:.0%} of the CPUs measured, over {experiment.contamination:.0%}",
+        text=f"others used {100 * foreign:.0f} % of the CPUs measured, over {100 * experiment.contamination:.0f} %",
         remedy="try again when the host is quiet, or wait for it with --wait",
     )

@@ -87,9 +87,9 @@ def named(
     if of[0] >= MOSTLY:
         return ("ticks", 0, _TICKS) if more <= 2 * (1 + WITHIN) * host.tick_ns else ("", 0, "")
     if of[2] >= MOSTLY or shares[2] >= NOTABLE:
-        return "blocked", 0, f"blocked {shares[2]:.0%}"
+        return "blocked", 0, f"blocked {100 * shares[2]:.0f} %"
     if shares[1] >= NOTABLE:
-        return "waiting", 0, f"waiting for a CPU {shares[1]:.0%}"
+        return "waiting", 0, f"waiting for a CPU {100 * shares[1]:.0f} %"
     return "", 0, ""
 
 

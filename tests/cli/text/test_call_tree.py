@@ -45,7 +45,7 @@ def test_a_path_of_few_calls_says_so() -> None:
     assert tree(paths, frozenset(), 80) == [
         "  main   903",
         "    -> a -> z   900  behaviour 1",
-        "    -> b -> z   3  behaviour 2 (52% sure)",
+        "    -> b -> z   3  behaviour 2 (52 % sure)",
     ]
 
 

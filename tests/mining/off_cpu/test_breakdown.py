@@ -65,7 +65,7 @@ def test_waits_of_whole_slices_are_counted(slices: int) -> None:
         ("waiting", 4.02 * MS, HostTimes(), "preempted", "preempted"),
         ("waiting", 6 * MS, HOST, "preempted", "preempted, by no whole number of timeslices"),
         ("waiting", 80 * MS, HOST, "quota", "the pause of the CPU limit"),
-        ("blocked", 24 * MS, HOST, "blocked", "blocked 96%"),
+        ("blocked", 24 * MS, HOST, "blocked", "blocked 96 %"),
         ("running", 5 * MS, HOST, "", ""),
     ],
 )
