@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from specmine.daemon.documents.json_text import rounded
 from specmine.mining.spl.evaluation import Node, Rules, worst_of
 from specmine.mining.spl.syntax import Statement
 from specmine.model.verdict import Verdict
@@ -28,21 +29,23 @@ def document_of(statements: Sequence[Statement], nodes: Sequence[Node], against:
                 "name": statement.name or None,
                 "text": statement.source or node.text,
                 "verdict": node.verdict.value,
-                "evidence": {
-                    **_rounded(node.evidence),
-                    **({"parts": [_rounded(part.as_json()) for part in node.parts]} if node.parts else {}),
-                },
+                "evidence": rounded(_finite(_evidence(node))),
             }
             for statement, node in zip(statements, nodes, strict=True)
         ],
     }
 
 
-def _rounded(value: Any) -> Any:
+def _evidence(node: Node) -> dict[str, Any]:
+    return {**node.evidence, **({"parts": [part.as_json() for part in node.parts]} if node.parts else {})}
+
+
+def _finite(value: Any) -> Any:
+    """Return JSON values, with null for what no number says."""
     if isinstance(value, float):
-        return float(f"{value:.6g}") if math.isfinite(value) else None
+        return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {key: _rounded(each) for key, each in value.items()}
+        return {key: _finite(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_rounded(each) for each in value]
+        return [_finite(each) for each in value]
     return value

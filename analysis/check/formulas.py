@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from specmine.analysis.documents import Document, document_in, functions_of, is_store, parsed_document
+from specmine.daemon.documents.json_text import rounded
 from specmine.mining.spl.from_assertions import statements_of
 from specmine.mining.spl.grammar import SplError
 from specmine.mining.spl.parser import parse_specification
@@ -52,9 +53,10 @@ def _read(path: Path) -> Specification:
 
 
 def _mined(document: Document) -> Specification:
-    """Return what a document states, and since when it was observed.
+    """Return what a document states, with the digits of its JSON, and since when it was observed.
 
-    That is when its mining began, or when its windows did, where those of an earlier daemon were taken over.
+    A store says the same as what it exports. Since when is when its mining began, or when its windows did, where those
+    of an earlier daemon were taken over.
     """
     functions = functions_of(document)
     began = utc_ns_of((document.get("collection") or {}).get("began"))
@@ -64,7 +66,7 @@ def _mined(document: Document) -> Specification:
         since[_named(each)] = min(filter(None, (began, start, since.get(_named(each)))))
     listed = (document.get("program") or {}).get("lifetimes")
     return Specification(
-        statements=tuple(statements_of(functions)),
+        statements=tuple(statements_of(rounded(functions))),
         since_ns=since,
         lifetimes=frozenset(str(each.get("id")) for each in listed) if isinstance(listed, list) else frozenset(),
     )

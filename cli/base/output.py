@@ -7,22 +7,15 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from specmine.model.errors import InputError
 
 DEFAULT_WIDTH, NARROWEST, WIDEST = 80, 50, 200
-
-
-def specification_text(document: Mapping[str, Any]) -> str:
-    """Return a specification in its one canonical form, equal byte for byte for equal contents."""
-    from specmine.daemon.documents.specification import dumps  # noqa: PLC0415
-
-    return dumps(document)
 
 
 def emit(text: str) -> None:

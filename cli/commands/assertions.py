@@ -11,10 +11,11 @@ from specmine.analysis.documents import functions_of, without_details
 from specmine.analysis.wording.assertions import is_asserted
 from specmine.cli.base.exit_codes import data_code
 from specmine.cli.base.options import choice_options, reading_options
-from specmine.cli.base.output import emit, specification_text, width
+from specmine.cli.base.output import emit, width
 from specmine.cli.base.sources import read_document, read_functions
 from specmine.cli.base.typography import typeset
 from specmine.cli.text.specification import specification
+from specmine.daemon.documents.json_text import json_text
 
 if TYPE_CHECKING:
     from specmine.store import Where
@@ -32,7 +33,7 @@ def command(program: str | None, build: str | None, store: Where | None, socket:
     if program is not None or build is not None:
         document = {**document, "functions": read_functions(store, socket, program, build)}
     if form == "json":
-        emit(specification_text(without_details(document)))
+        emit(json_text(without_details(document)))
     else:
         emit(typeset("\n".join(specification(document, width())) + "\n"))
     return data_code(any(map(is_asserted, functions_of(document))))

@@ -11,8 +11,9 @@ import click
 
 from specmine.analysis.documents import Document, functions_of, without_details
 from specmine.cli.base.options import output_option, source_options
-from specmine.cli.base.output import destination, specification_text
+from specmine.cli.base.output import destination
 from specmine.cli.base.sources import read_document
+from specmine.daemon.documents.json_text import json_text
 
 if TYPE_CHECKING:
     from specmine.store import Where
@@ -37,7 +38,7 @@ COLUMNS = (
 def command(form: str, output: Path | None, store: Where | None, socket: Path | None) -> None:
     """Export all functions with their behaviours and classes, for other programs."""
     document = read_document(store, socket)
-    text = specification_text(without_details(document)) if form == "json" else csv_text(document)
+    text = json_text(without_details(document)) if form == "json" else csv_text(document)
     with destination(output) as write:
         write(text)
 

@@ -11,7 +11,7 @@ from specmine.analysis.documents import Document, document_in, is_store
 from specmine.analysis.merge.agreement import agreement_document
 from specmine.cli.base.exit_codes import FINE, NO_DATA
 from specmine.cli.base.options import PATH, format_option
-from specmine.cli.base.output import OutputFile, check_writable, emit, specification_text, width
+from specmine.cli.base.output import OutputFile, check_writable, emit, width
 from specmine.cli.text.merge import agreement_text
 from specmine.daemon.documents.json_text import json_text
 from specmine.mining.settings import MiningSettings
@@ -78,4 +78,4 @@ def _write(output: Path, inputs: Sequence[Path], document: Document) -> None:
         merged_store(output, inputs, document)
         return
     with OutputFile(output) as file:
-        file.write(specification_text(document))
+        file.write(json_text(document))

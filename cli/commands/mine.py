@@ -16,12 +16,13 @@ from specmine.analysis.wording.reasons import grouped
 from specmine.analysis.wording.states import counted
 from specmine.cli.base.exit_codes import data_code
 from specmine.cli.base.options import PATH, check_selection, output_option, program_options, result_format_option
-from specmine.cli.base.output import check_writable, destination, specification_text, width, write_stderr
+from specmine.cli.base.output import check_writable, destination, width, write_stderr
 from specmine.cli.base.typography import typeset
 from specmine.cli.runners.progress import Progress, wants_live
 from specmine.cli.text.functions import table
 from specmine.cli.text.specification import busiest_first, specification
 from specmine.cli.text.suggestions import did_you_mean
+from specmine.daemon.documents.json_text import json_text
 from specmine.model.errors import HostError, InputError
 
 MOST_SHOWN = 12
@@ -144,7 +145,7 @@ def result_text(document: dict[str, Any], form: str) -> str:
     Where nothing is asserted the text has a row for each of the busiest functions that were called, and says why.
     """
     if form == "json":
-        return specification_text(document)
+        return json_text(document)
     entries = functions_of(document)
     nothing = bool(entries) and not any(map(is_asserted, entries))
     lines = specification(document, width(), timed=not nothing)

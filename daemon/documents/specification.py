@@ -16,16 +16,12 @@ from specmine.daemon.controller.state import ControllerState
 from .detectable import keep as keep_detectable
 from .function import description_of
 from .function import keep as keep_functions
-from .json_text import json_text
 from .levels import Levels
 from .levels import keep as keep_levels
 from .timestamps import date_of
 from .violation_context import context_of
 
 SCHEMA = "specmine.specification/1"
-_DIGITS, _SHARE_DIGITS = 6, 9
-"""Significant digits of the canonical text: the shares of a dozen classes must still add up to 1 within 1e-6."""
-_SHARES = frozenset({"share", "shares"})
 LISTED_WHILE_COLD = 20
 """Candidates that are not worth measuring are listed up to this number, the warmest first."""
 
@@ -80,21 +76,6 @@ def last_specification(state: ControllerState, *, detail: bool = False) -> dict[
     for keep in (keep_levels, keep_functions, keep_detectable):
         keep(frozenset())
     return specification(state, detail=detail)
-
-
-def dumps(document: Mapping[str, Any]) -> str:
-    """Return the canonical text: floats to 6 significant digits, shares to 9, no NaN, a newline at the end."""
-    return json_text(_rounded(document, _DIGITS))
-
-
-def _rounded(value: Any, digits: int) -> Any:
-    if isinstance(value, float):
-        return float(f"{value:.{digits}g}")
-    if isinstance(value, Mapping):
-        return {key: _rounded(each, _SHARE_DIGITS if key in _SHARES else _DIGITS) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_rounded(each, digits) for each in value]
-    return value
 
 
 def _listed(state: ControllerState, total: Total) -> list[FunctionState]:

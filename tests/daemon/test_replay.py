@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from specmine.daemon.config.settings import Settings
-from specmine.daemon.documents.specification import dumps, last_specification, specification
+from specmine.daemon.documents.json_text import json_text
+from specmine.daemon.documents.specification import last_specification, specification
 from specmine.daemon.loop import Step, run
 from specmine.daemon.recording import RecordedSource, read_recording
 from specmine.daemon.replay import ReplayError, recorder, replay
@@ -42,7 +43,7 @@ def record(path: Path, seconds: float = 12.0) -> str:
         state = run(
             source, SHORT, clock, InlineWorker(), listeners=[listener, shown], deadline_ns=int(seconds * SECOND)
         )
-    return dumps(last_specification(state))
+    return json_text(last_specification(state))
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +56,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 def test_replay_prints_the_same(recorded: tuple[Path, str]) -> None:
     """The document of a replay is that of the recorded run, byte for byte, and z is in it."""
     path, text = recorded
-    assert dumps(replay(path)) == text
+    assert json_text(replay(path)) == text
     assert "b->c" in text
 
 
@@ -64,8 +65,8 @@ def test_replay_is_the_same_everywhere(recorded: tuple[Path, str], tmp_path: Pat
     path, text = recorded
     program = (
         "import sys; from specmine.daemon.replay import replay;"
-        " from specmine.daemon.documents.specification import dumps;"
-        f"sys.stdout.write(dumps(replay({str(path)!r})))"
+        " from specmine.daemon.documents.json_text import json_text;"
+        f"sys.stdout.write(json_text(replay({str(path)!r})))"
     )
     for seed, threads, zone in (("1", "1", "Asia/Tokyo"), ("4242", "4", "America/Lima")):
         changed = {"PYTHONHASHSEED": seed, "OMP_NUM_THREADS": threads, "TZ": zone}
@@ -83,7 +84,7 @@ def test_recording_twice_gives_equal_files(tmp_path: Path) -> None:
     assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
     assert (tmp_path / "a.jsonl.gz").read_bytes() == (tmp_path / "b.jsonl.gz").read_bytes()
     assert gzip.decompress((tmp_path / "a.jsonl.gz").read_bytes()) == (tmp_path / "a.jsonl").read_bytes()
-    assert dumps(replay(tmp_path / "a.jsonl")) == dumps(replay(tmp_path / "a.jsonl.gz"))
+    assert json_text(replay(tmp_path / "a.jsonl")) == json_text(replay(tmp_path / "a.jsonl.gz"))
 
 
 def changed_line(path: Path, to: Path, kind: str, change: Callable[[dict[str, Any]], bool]) -> int:

@@ -12,6 +12,7 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 
+from specmine.daemon.documents.json_text import rounded
 from specmine.model.errors import InputError, NoData
 from specmine.store import open_store
 from specmine.web.app import make_app
@@ -84,8 +85,8 @@ def test_a_quiet_host_says_so() -> None:
 def test_every_page_is_also_json_as_the_commands_print_it() -> None:
     documents = sample()
     asked = client(documents)
-    assert asked.get("/?format=json").json() == documents.violations
-    assert asked.get("/hosts?format=json").json() == documents.status
+    assert asked.get("/?format=json").json() == rounded(documents.violations)
+    assert asked.get("/hosts?format=json").json() == rounded(documents.status)
     listed = asked.get("/functions?format=json").json()
     assert listed["schema"] == "specmine.functions/1"
     assert [each["function"] for each in listed["functions"]] == [each["function"] for each in documents.functions]
@@ -94,7 +95,7 @@ def test_every_page_is_also_json_as_the_commands_print_it() -> None:
     assert one["schema"] == "specmine.function/1"
     assert one["function"] == name
     known = asked.get("/violation", params={"id": violation_id(documents), "format": "json"}).json()
-    assert known["violations"] == [documents.violations["violations"][0]]
+    assert known["violations"] == [rounded(documents.violations["violations"][0])]
 
 
 def test_every_function_has_a_page() -> None:

@@ -19,6 +19,7 @@ from specmine.model.histogram import EMPTY, Histogram
 from specmine.model.observation import Kind, Observation, PathHistogram
 from specmine.model.split import Split
 from specmine.store import Host, Writes, open_store
+from tests.support.formulas import formula_of
 
 Outcome = Callable[..., tuple[int, str, str]]
 
@@ -180,6 +181,19 @@ def test_a_slow_recording_violates_a_mined_specification(tmp_path: Path, outcome
     assert [text.split(", > ")[0] for text in violated_texts] == ["levels(load | not cache_get->load)", "levels(load"]
     assert "none" not in out
     assert "~ [1]" not in out
+
+
+def test_a_formula_of_a_specification_has_the_digits_of_json(tmp_path: Path, outcome: Outcome) -> None:
+    """Durations have 6 digits, shares 9, and the text is that of the very formula that is judged."""
+    spec, border, share = tmp_path / "spec.json", 0.024557543068106735, 2 / 3
+    document = _specification((share, 1 - share))
+    document["functions"][0]["borders_seconds"] = [border]
+    spec.write_text(json.dumps(document))
+    code, out, _ = outcome("check", str(spec), "--against", str(spec), "--format", "json")
+    text = json.loads(out)["formulas"][0]["text"]
+    assert code == 0
+    assert text == "shares(`z (app)`, 24.5575 ms | lock->z) ~ [0.666666667, 0.333333333] of 4000"
+    assert str(formula_of(text)) == text
 
 
 def test_a_specification_against_another(tmp_path: Path, outcome: Outcome) -> None:

@@ -10,7 +10,8 @@ import pytest
 from specmine.daemon.config.settings import Settings
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents import function as functions
-from specmine.daemon.documents.specification import SCHEMA, dumps, specification
+from specmine.daemon.documents.json_text import json_text
+from specmine.daemon.documents.specification import SCHEMA, specification
 from specmine.daemon.loop import Step, run
 from specmine.daemon.worker.process import InlineWorker
 from specmine.mining.assertions.expression import evaluate, from_records, parse, render
@@ -54,7 +55,7 @@ def states() -> list[ControllerState]:
 
 def test_every_field_of_the_contract_is_there(states: list[ControllerState]) -> None:
     """A document of the end of a run has all fields of specmine.specification/1 with the right types."""
-    document = json.loads(dumps(specification(states[-1])))
+    document = json.loads(json_text(specification(states[-1])))
     assert document["schema"] == SCHEMA == "specmine.specification/1"
     assert document["program"]["path"] == "/opt/app" and document["program"]["exit_status"] is None
     collection = document["collection"]
@@ -158,12 +159,12 @@ def test_each_unfinished_function_says_what_it_needs(states: list[ControllerStat
 def test_the_text_is_canonical(states: list[ControllerState]) -> None:
     """Floats have 6 significant digits, the text ends in one newline, and detail only adds histograms."""
     document = specification(states[-1])
-    text = dumps(document)
+    text = json_text(document)
     assert text.endswith("}\n") and "NaN" not in text and "Infinity" not in text
-    assert dumps(json.loads(text)) == text
-    thirds = json.loads(dumps({"classes": [{"share": 1 / 7}] * 7, "shares": [1 / 7] * 7}))
+    assert json_text(json.loads(text)) == text
+    thirds = json.loads(json_text({"classes": [{"share": 1 / 7}] * 7, "shares": [1 / 7] * 7}))
     assert sum(thirds["shares"]) == sum(each["share"] for each in thirds["classes"]) == pytest.approx(1, abs=1e-7)
-    assert dumps({"x": 1 / 3, "y": [2.0e-9 / 3]}) == '{\n "x": 0.333333,\n "y": [\n  6.66667e-10\n ]\n}\n'
+    assert json_text({"x": 1 / 3, "y": [2.0e-9 / 3]}) == '{\n "x": 0.333333,\n "y": [\n  6.66667e-10\n ]\n}\n'
     detailed = specification(states[-1], detail=True)
     for plain, more in zip(document["functions"], detailed["functions"], strict=True):
         histogram = more.pop("histogram")

@@ -16,7 +16,8 @@ from specmine.daemon.controller.checkpoint import function_record, restored
 from specmine.daemon.controller.function import FunctionState, Identity
 from specmine.daemon.controller.phase import Phase, State
 from specmine.daemon.controller.state import ControllerState
-from specmine.daemon.documents.specification import dumps, specification
+from specmine.daemon.documents.json_text import json_text
+from specmine.daemon.documents.specification import specification
 from specmine.daemon.documents.time_split import path_facts
 from specmine.daemon.metrics.snapshot import snapshots
 from specmine.experiments.host.environment import environment_of
@@ -80,7 +81,7 @@ def stated(function: FunctionState, host: Environment = HOST) -> dict[str, Any]:
     """Return the function's entry in the specification."""
     state = ControllerState(environment=host.document(), functions={WORK.key: function}, now_ns=100 * SECOND)
     document = specification(state, detail=True)
-    assert dumps(document)
+    assert json_text(document)
     entry: dict[str, Any] = document["functions"][0]
     return entry
 

@@ -14,7 +14,8 @@ from specmine.daemon.config.settings import Settings
 from specmine.daemon.config.tree import StoreSettings
 from specmine.daemon.controller.decide import decide
 from specmine.daemon.controller.events import Mark, Surveyed
-from specmine.daemon.documents.specification import dumps, specification
+from specmine.daemon.documents.json_text import json_text
+from specmine.daemon.documents.specification import specification
 from specmine.daemon.host.environment_watcher import EnvironmentWatcher
 from specmine.daemon.loop import run
 from specmine.daemon.persistence.recorder import StoreRecorder
@@ -137,8 +138,8 @@ def test_a_replay_states_the_same_environment(tmp_path: Path) -> None:
             inbox=lambda now_ns: [told.pop()] if told else [],
             deadline_ns=5 * SECOND,
         )
-    assert dumps(replay(tmp_path / "r")) == dumps(specification(state))
-    assert json.loads(dumps(specification(state)))["environment"]["slice_seconds"] == 0.004
+    assert json_text(replay(tmp_path / "r")) == json_text(specification(state))
+    assert json.loads(json_text(specification(state)))["environment"]["slice_seconds"] == 0.004
 
 
 def test_a_violation_at_one_slice_names_the_host() -> None:
