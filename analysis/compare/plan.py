@@ -39,14 +39,12 @@ class PlanRequest:
 
 
 def plan_document(observed: Sequence[FunctionLifetime], request: PlanRequest, source: Path) -> dict[str, Any]:
-    """Return the plan of each function, the most expensive first, and one for all of them together."""
+    """Return the plan of each function, sorted by calls, then name, and one for all of them together."""
     groups: dict[tuple[str, str], list[FunctionLifetime]] = {}
     for each in observed:
         groups.setdefault(each.key, []).append(each)
     entries = [_entry(key, group, request) for key, group in groups.items()]
-    entries.sort(
-        key=lambda each: (each["plan"] is None, -(each["plan"] or {"seconds": 0})["seconds"], each["function"])
-    )
+    entries.sort(key=lambda each: (-each["calls"], each["function"], each["module"]))
     return {
         "schema": SCHEMA,
         "source": str(source),

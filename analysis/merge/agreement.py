@@ -16,6 +16,7 @@ _DECIDED = 0.5
 def agreement_document(inputs: Sequence[Path], document: Mapping[str, Any]) -> dict[str, Any]:
     """Return for each function of a merged specification how far the inputs agree, and a summary."""
     functions = [_function(each) for each in document["functions"]]
+    functions.sort(key=lambda each: (-each["calls"], str(each["function"]), str(each["module"])))
     compared = [each for each in functions if each["steps"]]
     doubtful = [each for each in compared if each["steps"][-1]["undecided_ratio"] > 1 - _DECIDED]
     good = [each for each in compared if each["steps"][-1]["calls_ratio"] >= ENOUGH and each not in doubtful]

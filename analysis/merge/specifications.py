@@ -67,7 +67,7 @@ def _in_common_forms(models: Sequence[Mapping[Key, Model]], documents: Sequence[
 def _document(documents: Sequence[Document], models: Mapping[Key, Model]) -> dict[str, Any]:
     first = documents[0]
     functions = [with_levels(_entry(model), model.entries) for model in models.values()]
-    functions.sort(key=lambda entry: (-entry["timed"], entry["function"], entry["module"]))
+    functions.sort(key=lambda entry: (-entry["calls"], entry["function"], entry["module"]))
     builds = {str((each.get("program") or {}).get("build_id")) for each in documents}
     program = {**(first.get("program") or {}), "exit_status": None}
     if len(builds) > 1:

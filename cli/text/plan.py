@@ -16,7 +16,7 @@ _MOST = 20
 
 
 def plan_text(document: Mapping[str, Any], columns: int) -> str:
-    """Return the plan: one sentence on all functions, a table, and what the numbers rest on."""
+    """Return the plan: one sentence on all functions, a table, the most expensive first, and what it rests on."""
     whole = document["plan"]
     wanted = f"±{100 * document['precision']:.3g} % of the {document['summary']}"
     lines = []
@@ -30,7 +30,7 @@ def plan_text(document: Mapping[str, Any], columns: int) -> str:
             f" {_time(whole['lifetime_seconds'])}; {_time(whole['seconds'])} for one side. Let both sides take turns.",
             columns,
         )
-    entries = document["functions"][:_MOST]
+    entries = sorted(document["functions"], key=_cheapness)[:_MOST]
     names = [escaped(shortened(title(each), 40)) for each in entries]
     heads = (*(("BUILDS",) if document["rebuilds"] else ()), *_HEADS)
     rows = [_row(each, rebuilds=document["rebuilds"]) for each in entries]
@@ -56,6 +56,11 @@ def plan_text(document: Mapping[str, Any], columns: int) -> str:
         columns,
     )
     return "\n".join(lines) + "\n"
+
+
+def _cheapness(each: Mapping[str, Any]) -> tuple[bool, float, str]:
+    plan = each["plan"]
+    return plan is None, -plan["seconds"] if plan is not None else 0.0, each["function"]
 
 
 def _row(each: Mapping[str, Any], *, rebuilds: bool) -> list[str]:

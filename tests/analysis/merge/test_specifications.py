@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from specmine.analysis.merge.agreement import agreement_document
 from specmine.analysis.merge.specifications import merge_specifications
 
 
@@ -55,6 +56,20 @@ def test_groups_that_only_an_inlined_frame_told_apart_become_one() -> None:
         ("true", 300, [0.5, 0.5])
     ]
     assert [(each["frames"], each["behaviour"]) for each in entry["paths"]] == [(["main", "z"], 0)]
+
+
+def test_functions_are_sorted_by_calls_then_name() -> None:
+    """Calls, not those of them that were timed: as in every other list."""
+
+    def counted(name: str, calls: int, timed: int) -> dict[str, Any]:
+        (entry,) = document("b1", {"main;z": (0, (0.5, 0.5))})["functions"]
+        return dict(entry, function=name, calls=calls, timed=timed)
+
+    some = document("b1", {}) | {"functions": [counted("y", 9, 9), counted("x", 9, 3), counted("w", 800, 2)]}
+    merged = merge_specifications([some, some]).document
+    assert [(each["function"], each["calls"]) for each in merged["functions"]] == [("w", 1600), ("x", 18), ("y", 18)]
+    listed = agreement_document([], merged)["functions"]
+    assert [(each["function"], each["calls"]) for each in listed] == [("y", 18), ("x", 6), ("w", 4)]
 
 
 def test_classes_have_the_shares_of_all() -> None:

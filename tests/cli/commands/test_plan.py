@@ -32,13 +32,29 @@ def test_a_plan_as_json(recording: Path, outcome: Outcome) -> None:
     code, out, err = outcome("plan", recording, "--precision", "2%", "--restart", "10s", "--format", "json")
     document = json.loads(out)
     assert (code, err, document["schema"]) == (0, "", "specmine.plan/1")
-    assert [each["function"] for each in document["functions"]] == ["restless", "steady"]
+    assert [each["function"] for each in document["functions"]] == ["restless", "steady"], "by calls, then name"
     restless, steady = document["functions"]
     assert restless["variances"]["lifetime"] == pytest.approx(0.0025, rel=0.5)
     assert restless["variances"]["build"] is None, "builds of several versions differ by more than compiling"
     assert restless["plan"]["lifetimes"] > 3 * steady["plan"]["lifetimes"]
     assert document["plan"]["lifetimes"] == restless["plan"]["lifetimes"]
     assert all(each["plan"]["precision"] <= 0.02001 for each in document["functions"])
+
+
+def test_json_is_sorted_by_calls_and_the_text_by_cost(tmp_path: Path, outcome: Outcome) -> None:
+    """The function that needs most is first for people; programs get the order of all lists."""
+    rng = np.random.default_rng(1)
+    lines = ["build,lifetime,duration_ns,function"]
+    for number in range(8):
+        for name, spread, calls in (("restless", 0.05, 100), ("steady", 0.002, 200), ("calm", 0.001, 200)):
+            values = np.exp(rng.normal(0, spread)) * rng.lognormal(10, 0.1, calls)
+            lines += [f"a,{number},{value:.0f},{name}" for value in values]
+    path = tmp_path / "d.csv"
+    path.write_text("\n".join(lines) + "\n")
+    document = json.loads(outcome("plan", path, "--format", "json")[1])
+    assert [each["function"] for each in document["functions"]] == ["calm", "steady", "restless"]
+    rows = [line.split()[0] for line in outcome("plan", path)[1].splitlines() if line.startswith(("c", "s", "r"))]
+    assert rows[0] == "restless"
 
 
 def test_costs_move_the_plan(recording: Path, outcome: Outcome) -> None:
