@@ -37,13 +37,12 @@ def statements(function: FunctionState, data: Data | None, levels: Levels, dates
         behaviours, paths = behaviours_and_paths(result, path_facts(data.held, data.bias_ns), levels, dates)
     if not behaviours and function.state in FINISHED:
         calls = data.histogram.total
-        count = len(paths) or None
         behaviours = [
             {
                 "expression": "true",
                 "formula": [[]],
                 "calls": calls,
-                "paths": count,
+                "paths": sum(each["complete"] for each in paths),
                 "shares": shares,
                 **level_facts(levels.whole),
             }

@@ -105,6 +105,8 @@ def test_what_is_claimed_at_each_state(states: list[ControllerState]) -> None:
             if entry["state"] == "single":
                 assert [each["expression"] for each in entry["behaviours"]] == ["true"]
                 assert entry["borders_seconds"] == [] and entry["behaviours"][0]["formula"] == [[]]
+            for place, each in enumerate(entry["behaviours"]):
+                assert each["paths"] == sum(path["behaviour"] == place for path in entry["paths"])
             assert entry["state"] != "explaining" or entry["behaviours"] == []
     assert {"candidate", "timing", "single", "explaining", "explained", "refused"} <= seen
 
