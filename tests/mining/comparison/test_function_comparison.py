@@ -80,6 +80,18 @@ def test_a_tail_that_was_asked_for_stands_alone() -> None:
     assert [each.code for each in found.left_out] == ["too-few-calls"] * 16
 
 
+@pytest.mark.parametrize("summary", ["trimmed", "p90", "p99"])
+def test_classes_and_behaviours_are_compared_whatever_the_summary(summary: str) -> None:
+    """By their medians; only the mean of all calls is left out."""
+    rng = np.random.default_rng(7)
+    base = side(rng)
+    behaviours = {"a->f": (base, base), "not a->f": (base, base)}
+    found = parts_of(base, base, Rule(summary=summary), behaviours)
+    assert [(each.kind, each.summary) for each in found] == [
+        ("all", summary), ("class", "median"), ("class", "median"), ("behaviour", "median"), ("behaviour", "median"),
+    ]  # fmt: skip
+
+
 def test_lifetimes_shifted_against_each_other_make_no_classes() -> None:
     """Two groups of lifetimes 60 % apart: all calls together have a valley that no lifetime has."""
     rng = np.random.default_rng(5)
