@@ -34,21 +34,39 @@ def merged_levels(parts: Sequence[Part]) -> dict[str, Any]:
 
 
 def with_levels(entry: Mapping[str, Any], sources: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a merged function with the levels of its sources; behaviours are the same if their expressions are."""
+    """Return a merged function with the levels of its sources.
+
+    Behaviours are the same if their expressions are. The behaviour ``true`` is all calls: where a source has none, the
+    levels of the function are those of the behaviour. Classes are the same if there are as many.
+    """
     behaviours = []
     for each in entry.get("behaviours") or []:
-        alike = [other for source in sources for other in source.get("behaviours") or []
-                 if other.get("expression") == each.get("expression")]  # fmt: skip
+        expression = each.get("expression")
+        alike = [other for source in sources for other in _stated(source, expression)]
         kept = {name: value for name, value in each.items() if name not in ("quantiles", "observed", "observed_span")}
         behaviours.append(kept | merged_levels(alike))
-    return {
-        **entry,
-        **merged_levels(sources),
-        "observed": None,
-        "observed_span": None,
-        "windows_span": None,
-        "behaviours": behaviours,
-    }
+    nothing = dict.fromkeys(("observed", "observed_span", "windows_span"))
+    levels = {**merged_levels(sources), **nothing, "behaviours": behaviours}
+    classes = entry.get("classes") or []
+    alike = [source for source in sources if len(source.get("classes") or []) == len(classes)]
+    if any("quantiles" in each for each in classes):
+        levels["classes"] = [{**each, "quantiles": _of_class(alike, number)} for number, each in enumerate(classes)]
+    return {**entry, **levels}
+
+
+def _of_class(sources: Sequence[Mapping[str, Any]], number: int) -> dict[str, Any]:
+    parts = [
+        {"quantiles": source["classes"][number].get("quantiles"), "lifetimes": source.get("lifetimes")}
+        for source in sources
+    ]
+    found: dict[str, Any] = merged_levels(parts).get("quantiles", {})
+    return found
+
+
+def _stated(source: Mapping[str, Any], expression: Any) -> list[Part]:
+    """Return the parts of a source whose calls are those of an expression."""
+    found = [each for each in source.get("behaviours") or [] if each.get("expression") == expression]
+    return [source] if expression == "true" and not any(each.get("quantiles") for each in found) else found
 
 
 def _merged(stated: Sequence[tuple[Mapping[str, Any], int]]) -> dict[str, float | None]:

@@ -18,6 +18,7 @@ import numpy as np
 
 from specmine.daemon.controller.phase import FINISHED
 from specmine.daemon.controller.reasons import unexplained
+from specmine.daemon.documents.levels import Levels, levels_in, quantiles
 from specmine.daemon.documents.statements import behaviours_and_paths
 from specmine.daemon.worker.jobs import Job, run_job
 from specmine.mining.assertions.explanation import Explanation
@@ -46,8 +47,10 @@ class _Part:
     """Base name of its file."""
     paths: tuple[Observation, ...]
     """Windows with call paths."""
+    windows: tuple[Observation, ...]
+    """Windows without: borders are found in these."""
     execution: Execution
-    """The windows without: borders are found in these."""
+    """All of them together."""
 
 
 def by_function(observations: Iterable[Observation]) -> Recording:
@@ -116,6 +119,7 @@ def _part(
         entry=entry,
         program=PurePath(str((document.get("program") or {}).get("path"))).name,
         paths=paths,
+        windows=windows,
         execution=replace(execution, edges=tuple(sorted(own))),
     )
 
@@ -130,7 +134,16 @@ def _cut(part: _Part, place: int, borders: Sequence[Recurring], mining: MiningSe
         there = tuple(replace(execution, bias_ns=bias_ns).edge_at(1e9 * each) for each in upper)
         classes = Histogram.sum(each.histogram for each in part.paths).class_counts(there)
     else:
-        there, classes = (), execution.histogram.class_counts(edges)
+        there, bias_ns, classes = (), execution.bias_ns, execution.histogram.class_counts(edges)
+    job = Job(
+        function=str(part.entry.get("key")),
+        observations=part.paths,
+        borders=there,
+        program_modules=(part.program,),
+        mining=mining,
+    )
+    result = run_job(job) if there else None
+    levels = levels_in(part.paths if there else part.windows, there or edges, bias_ns, result)
     shares = [float(each) for each in classes / max(int(classes.sum()), 1)]
     entry = dict(part.entry) | {
         "borders_seconds": upper,
@@ -145,31 +158,26 @@ def _cut(part: _Part, place: int, borders: Sequence[Recurring], mining: MiningSe
         ],
         "dropped_seconds": [1e-9 * execution.duration_at(edge) for edge in execution.edges if edge not in edges],
         "classes": [
-            {"upper_seconds": bound, "share": share, "inside": []}
-            for bound, share in zip([*upper, None], shares, strict=True)
+            {"upper_seconds": bound, "share": share, "inside": [], "quantiles": quantiles(level)}
+            for bound, share, level in zip([*upper, None], shares, levels.classes or (levels.whole,), strict=True)
         ],
     }
-    if there:
-        job = Job(
-            function=str(entry.get("key")),
-            observations=part.paths,
-            borders=there,
-            program_modules=(part.program,),
-            mining=mining,
-        )
-        return entry | _grouped(run_job(job))
-    return entry | _single(int(classes.sum()), shares)
+    return entry | (_grouped(result, levels) if result else _single(entry, int(classes.sum()), shares))
 
 
-def _single(calls: int, shares: Sequence[float]) -> dict[str, Any]:
-    """Return the fields of a function that has no classes, or whose call paths were not observed."""
-    whole = {"expression": "true", "formula": [[]], "calls": calls, "paths": None, "shares": list(shares)}
+def _single(entry: Mapping[str, Any], calls: int, shares: Sequence[float]) -> dict[str, Any]:
+    """Return the fields of a function that has no classes, or whose call paths were not observed.
+
+    Its only behaviour has the levels of all calls.
+    """
+    levels = {name: entry[name] for name in ("quantiles", "lifetimes", "windows") if name in entry}
+    whole = {"expression": "true", "formula": [[]], "calls": calls, "paths": 0, "shares": list(shares)} | levels
     state, reason = ("single", None) if len(shares) < 2 else ("unexplained", unexplained("unseen-paths"))
     return {"state": state, "reason": _reason(reason), "behaviours": [whole], "paths": []}
 
 
-def _grouped(result: Explanation) -> dict[str, Any]:
-    behaviours, paths = behaviours_and_paths(result)
+def _grouped(result: Explanation, levels: Levels) -> dict[str, Any]:
+    behaviours, paths = behaviours_and_paths(result, levels=levels)
     reason = unexplained(result.why) if result.why else None
     return {
         "state": "unexplained" if reason else "explained",

@@ -10,6 +10,7 @@ from typing import Any
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.phase import FINISHED
 from specmine.mining.assertions.behaviour_windows import windows_of_formula
+from specmine.mining.assertions.explanation import Explanation
 from specmine.mining.assertions.expression import shared_names
 from specmine.mining.levels.estimate import LEAST_WINDOWS, level_of, plain_level
 from specmine.mining.levels.window import Window, windows_of, windows_of_class
@@ -96,22 +97,28 @@ def _cached(
     return known[key][1]
 
 
+def levels_in(
+    held: Sequence[Observation], edges: Sequence[int] = (), bias_ns: float = 0.0, result: Explanation | None = None
+) -> Levels:
+    """Return the levels of some windows, and those of their classes and behaviours."""
+    return Levels(
+        whole=_level_of(windows_of(held)),
+        behaviours=tuple(_level_of(windows) for _, windows in _behaviours(result, held)),
+        classes=tuple(
+            _level_of(windows_of_class(held, edges, number, bias_ns))
+            for number in range(len(edges) + 1 if edges else 0)
+        ),
+    )
+
+
 def _retained(function: FunctionState, data: Data | None) -> Levels:
     """Return the levels of all windows that are retained."""
     held: Sequence[Observation] = data.held if data is not None else function.history.longest
     on_cpu = [one for each in held if (one := as_time_on_cpu(each)) is not None]
-    edges = data.edges if data is not None else ()
-    return Levels(
-        whole=_level_of(windows_of(held)),
-        behaviours=tuple(_level_of(windows) for _, windows in _behaviours(function, held)),
-        classes=tuple(
-            _level_of(windows_of_class(held, edges, number, data.bias_ns if data is not None else 0.0))
-            for number in range(len(edges) + 1)
-        )
-        if edges
-        else (),
-        on_cpu=_level_of(windows_of(on_cpu)) if on_cpu and function.inference.on_cpu is not None else None,
-    )
+    edges, bias_ns = (data.edges, data.bias_ns) if data is not None else ((), 0.0)
+    found = levels_in(held, edges, bias_ns, function.explanation.result)
+    asserted_on_cpu = on_cpu and function.inference.on_cpu is not None
+    return replace(found, on_cpu=_level_of(windows_of(on_cpu))) if asserted_on_cpu else found
 
 
 def _level_of(windows: Sequence[Window]) -> Level:
@@ -127,7 +134,7 @@ def _judged(function: FunctionState, data: Data, learned: Levels) -> Levels:
     yardstick = function.violations.yardstick
     asserted = yardstick.levels if yardstick is not None else {}
     newest = sorted((*function.history.timing, *function.history.paths), key=lambda one: one.end_ns)[-RECENT:]
-    parts = [(TRUE, windows_of(newest)), *_behaviours(function, data.held[-RECENT:])]
+    parts = [(TRUE, windows_of(newest)), *_behaviours(function.explanation.result, data.held[-RECENT:])]
     levels = [
         asserted.get(name, level) for (name, _), level in zip(parts, (learned.whole, *learned.behaviours), strict=True)
     ]
@@ -144,8 +151,7 @@ def _judged(function: FunctionState, data: Data, learned: Levels) -> Levels:
     )
 
 
-def _behaviours(function: FunctionState, held: Sequence[Observation]) -> list[tuple[str, tuple[Window, ...]]]:
-    result = function.explanation.result
+def _behaviours(result: Explanation | None, held: Sequence[Observation]) -> list[tuple[str, tuple[Window, ...]]]:
     shared = shared_names(each.path for each in result.paths) if result else frozenset()
     return [
         (each.expression, windows_of_formula(held, each.formula, shared))

@@ -35,3 +35,26 @@ def test_behaviours_keep_their_levels_where_expressions_are_alike() -> None:
     assert first["quantiles"]["p50"]["seconds"] == pytest.approx(1e-5)
     assert (first["lifetimes"], first["calls"]) == (2, 7)
     assert "quantiles" not in second
+
+
+def test_all_calls_have_the_levels_of_the_function() -> None:
+    """Where groups became one, or a source never looked at call paths, its behaviour is all calls."""
+    plain = part(1e-5, 9e-6, 1.1e-5, behaviours=[{"expression": "true"}])
+    grouped = part(2e-5, 1.9e-5, 2.2e-5, behaviours=[{"expression": "a->f", **part(1.0, 1.0, 1.0)}])
+    own = part(9e-5, 5e-5, 9e-5, behaviours=[{"expression": "true", **part(3e-5, 2e-5, 4e-5)}])
+    for sources, low, high in (([plain, grouped], 9e-6, 2.2e-5), ([plain, own], 9e-6, 4e-5)):
+        (merged,) = with_levels({"behaviours": [{"expression": "true", "calls": 7}]}, sources)["behaviours"]
+        assert (merged["quantiles"]["p50"]["low"], merged["quantiles"]["p50"]["high"]) == (low, high)
+
+
+def test_classes_have_the_levels_of_all_with_as_many() -> None:
+    """The range of one run alone would call another one slower."""
+
+    def source(*seconds: float) -> dict[str, Any]:
+        return {"classes": [{"share": 1 / len(seconds), **part(each, 0.9 * each, 1.1 * each)} for each in seconds]}
+
+    first, second, other = source(1e-6, 1e-4), source(1e-6, 3e-4), source(1e-6)
+    fast, slow = with_levels(first, [first, second, other])["classes"]
+    assert (fast["share"], fast["quantiles"]["p50"]["high"]) == (0.5, pytest.approx(1.1e-6))
+    assert slow["quantiles"]["p50"]["low"] == pytest.approx(0.9e-4)
+    assert slow["quantiles"]["p50"]["high"] == pytest.approx(3.3e-4)

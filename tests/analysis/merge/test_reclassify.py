@@ -97,8 +97,29 @@ def test_a_border_of_one_execution_alone_goes() -> None:
     ]
     first, second, _ = again([document(BORDER_NS), document(state="single"), document(state="single")], seen)
     assert (first["state"], first["borders_seconds"], len(first["classes"])) == ("single", [], 1)
+    assert [each["paths"] for each in first["behaviours"]] == [0]
     assert len(first["dropped_seconds"]) == 1
     assert second["dropped_seconds"] == []
+
+
+def test_what_is_asserted_anew_has_levels() -> None:
+    """Each behaviour and class under the common border does, with a range; and the merge of all has them too."""
+    seen = [[*windows(seed, paths=False), *windows(10 + seed, paths=True)] for seed in (1, 2)]
+    asserted = {"p50": {"seconds": 2e-5, "low": 1e-5, "high": 3e-5}}
+    documents = [document(BORDER_NS), document(state="single")]
+    for each in documents:
+        each["functions"][0]["quantiles"] = asserted
+    made = again(documents, seen)
+    merged = merge_specifications([{**document(), "functions": [each]} for each in made]).document["functions"][0]
+    for entry in (*made, merged):
+        for each in (*entry["behaviours"], *entry["classes"]):
+            assert (
+                each["quantiles"]["p50"]["low"] < each["quantiles"]["p50"]["seconds"] < each["quantiles"]["p50"]["high"]
+            )
+    none = (0.0, 0.0, 0.0)
+    seen[1:] = [windows(seed, paths=False, slow=none) for seed in (2, 3)]
+    (whole,) = again([*documents, documents[1]], seen)[0]["behaviours"]
+    assert (whole["expression"], whole["quantiles"]) == ("true", asserted)
 
 
 def test_an_execution_without_call_paths_agrees_and_disagrees_with_nothing() -> None:
