@@ -6,7 +6,7 @@ import re
 import sys
 from typing import TextIO
 
-_RANGE = re.compile(r"(?<=\d)-(?=\d[\d.]* (?:ns|us|ms|s)\b)")
+_RANGE = re.compile(r"(?<=\d)-(?=\d[\d.]*(?: |\n +)(?:ns|us|ms|s)\b)")
 
 
 def speaks_unicode(stream: TextIO | None = None) -> bool:

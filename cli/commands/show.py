@@ -197,7 +197,7 @@ def _facts(entry: Entry) -> Iterator[str]:
         yield f"watched for {age(entry['watched_seconds'])} in {observations}"
     if rate := call_rate(entry):
         yield f"{rate} calls/s"
-    if isinstance(entry.get("time_share"), int | float):
+    if entry.get("time_share"):  # 0: nothing was sampled
         yield f"{share(entry['time_share'])} of the program's wall-clock time"
     if isinstance(entry.get("utility"), int | float):
         yield f"utility {entry['utility']:.2f}"

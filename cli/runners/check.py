@@ -19,6 +19,7 @@ from specmine.analysis.documents import is_store, json_specification
 from specmine.cli.base.exit_codes import FINE, NO_DATA, VIOLATED
 from specmine.cli.base.output import OutputFile, destination, width
 from specmine.cli.base.sources import read_document
+from specmine.cli.base.typography import typeset
 from specmine.cli.text.check import check_text
 from specmine.cli.text.junit import junit
 from specmine.daemon.documents.json_text import json_text
@@ -62,7 +63,8 @@ def run_check(
         with OutputFile(junit_file) as file:
             file.write(junit(document))
     with destination(output) as write:
-        write(json_text(document) if form == "json" else check_text(document, width(), utc_ns() * 1e-9))
+        text = json_text(document) if form == "json" else typeset(check_text(document, width(), utc_ns() * 1e-9))
+        write(text)
     return _CODES[worst_of([node.verdict for node in nodes])]
 
 

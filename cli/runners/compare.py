@@ -12,6 +12,7 @@ from specmine.analysis.compare.self_test import self_test_document
 from specmine.analysis.compare.sides import chosen_functions, read_sides
 from specmine.cli.base.exit_codes import FINE, NO_DATA, VIOLATED
 from specmine.cli.base.output import destination, width
+from specmine.cli.base.typography import typeset
 from specmine.cli.text.comparison import comparison_text, self_test_text
 from specmine.daemon.documents.json_text import json_text
 from specmine.mining.regression.comparison import Change, Rule
@@ -44,7 +45,8 @@ def run_compare(
             write(json_text(document) if form == "json" else self_test_text(document))
             return FINE if document["splits"] else NO_DATA
         document = document_of(sides, compare_functions(sides, names, how, fdr=fdr), how, fdr=fdr)
-        write(json_text(document) if form == "json" else comparison_text(document, width(), everything=everything))
+        text = comparison_text(document, width(), everything=everything)
+        write(json_text(document) if form == "json" else typeset(text))
     return exit_code(document["functions"], named=bool(globs), strict=strict)
 
 

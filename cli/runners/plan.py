@@ -9,6 +9,7 @@ from specmine.analysis.compare.plan import PlanRequest, plan_document
 from specmine.analysis.lifetimes.selection import read_lifetimes
 from specmine.cli.base.exit_codes import FINE, NO_DATA, no_data
 from specmine.cli.base.output import destination, width
+from specmine.cli.base.typography import typeset
 from specmine.cli.text.plan import plan_text
 from specmine.daemon.documents.json_text import json_text
 from specmine.model.globs import fits
@@ -24,5 +25,5 @@ def run_plan(
         raise no_data(f"{file} holds no lifetime of such a function" if globs else f"{file} holds no lifetime")
     with destination(output) as write:
         document = plan_document(chosen, request, file)
-        write(json_text(document) if form == "json" else plan_text(document, width()))
+        write(json_text(document) if form == "json" else typeset(plan_text(document, width())))
     return FINE if document["plan"] else NO_DATA

@@ -201,8 +201,8 @@ def moment(at_ns: int, subject: Subject, now_ns: int, *, seconds: bool = False) 
 
 def typeset(text: str) -> str:
     """Return the text with the letters of a terminal that has them: us, x and ranges as people print them."""
-    text = re.sub(r"(?<=\d )us\b", "\N{MICRO SIGN}s", text)
-    text = re.sub(r"(?<![\w.])(\d[\d.]*)x(?= |$)", "\\1\N{MULTIPLICATION SIGN}", text)
+    text = re.sub(r"(?<=\d)( |\n +)us\b", "\\1\N{MICRO SIGN}s", text)  # a line may end between number and unit
+    text = re.sub(r"(?<![\w.])(\d[\d.]*)x(?=\s|$)", "\\1\N{MULTIPLICATION SIGN}", text)
     return re.sub(r"(?<=normal )([\d.,]+)-(?=[\d.])", "\\1\N{EN DASH}", text)
 
 

@@ -63,7 +63,7 @@ EXISTS: "exists"
 EQ: "="
 RELATION: "<=" | ">=" | "<" | ">" | "==" | "!="
 SIGN: "+" | "-"
-UNIT.2: /(ns|us|ms|s)(?![A-Za-z0-9_.$~:@(])/
+UNIT.2: /(ns|us|\u00b5s|\u03bcs|ms|s)(?![A-Za-z0-9_.$~:@(])/
 PERCENT: /\d+(\.\d+)?([eE][+-]?\d+)?\s*%/
 NUMBER: /\d+(\.\d+)?([eE][+-]?\d+)?/
 QUOTED: /`([^`]|``)+`/

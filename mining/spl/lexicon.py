@@ -9,8 +9,8 @@ NAME = r"[A-Za-z_][A-Za-z0-9_.$~]*(?:::[A-Za-z_~][A-Za-z0-9_.$~]*)*"
 KEYWORDS = frozenset(
     "and or not implies forall exists in at within share shares levels of none set build list true false s".split(" ")  # noqa: SIM905
 )
-UNITS = {"ns": -9, "us": -6, "ms": -3, "s": 0}
-"""Unit to its power of ten."""
+UNITS = {"ns": -9, "us": -6, "\N{MICRO SIGN}s": -6, "\N{GREEK SMALL LETTER MU}s": -6, "ms": -3, "s": 0}
+"""Unit to its power of ten. Formulas are written with us, and printed with the letter that people use."""
 SECONDS, SHARE, RATE = "seconds", "share", "rate"
 """What a quantity measures."""
 

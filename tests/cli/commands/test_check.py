@@ -196,6 +196,15 @@ def test_a_formula_of_a_specification_has_the_digits_of_json(tmp_path: Path, out
     assert str(formula_of(text)) == text
 
 
+def test_units_have_the_letters_of_people(recording: Path, outcome: Outcome) -> None:
+    """What is printed can be given to --formula again."""
+    _, out, _ = outcome("check", "--formula", "f < 5 us", "--against", str(recording))
+    shown = out.splitlines()[0].removeprefix("VIOLATED").strip()
+    assert shown == "f < 5 µs"
+    code, again, _ = outcome("check", "--formula", shown, "--against", str(recording))
+    assert (code, again) == (1, out)
+
+
 def test_a_specification_against_another(tmp_path: Path, outcome: Outcome) -> None:
     """What one run mined is checked against what another did."""
     files = {}

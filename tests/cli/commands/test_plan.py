@@ -76,6 +76,7 @@ def test_a_plan_for_people(recording: Path, outcome: Outcome) -> None:
     code, out, _ = outcome("plan", recording, "--precision", "2%")
     assert code == 0
     assert out.startswith("For ±2 % of the median: ")
+    assert "A restart costs 10 µs" in " ".join(outcome("plan", recording, "--restart", "0.00001")[1].split())
     assert [line.split()[0] for line in out.splitlines() if line.startswith(("restless", "steady"))] == [
         "restless", "steady",
     ]  # fmt: skip

@@ -89,3 +89,15 @@ def test_show_says_how_well_durations_are_known(
     name = document["functions"][0]["function"]
     _, out, _ = outcome("show", name, "--store", keep(document))
     assert ("its durations are known to +/- 4.5 \N{MICRO SIGN}s" in " ".join(out.split())) is told
+
+
+@pytest.mark.parametrize(("sampled", "told"), [(0.0, False), (0.25, True)])
+def test_show_says_the_share_of_time_only_if_it_was_sampled(
+    sampled: float, told: bool, keep: Keep, document: dict[str, Any], outcome: Outcome
+) -> None:
+    """0 is what nobody looked at; the table of functions has a dash there."""
+    entry = next(each for each in document["functions"] if each["function"] == "z")
+    entry |= {"time_share": sampled}
+    code, out, _ = outcome("show", "z", "--store", keep(document))
+    assert code == 0
+    assert ("of the program's wall-clock time" in " ".join(out.split())) is told
