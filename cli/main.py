@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -13,7 +14,7 @@ from click.shell_completion import shell_complete
 from specmine import __version__
 from specmine.cli.base.completion import VARIABLE
 from specmine.cli.base.examples import epilog
-from specmine.cli.base.exit_codes import exit_code
+from specmine.cli.base.exit_codes import INTERRUPTED, exit_code
 from specmine.cli.text.suggestions import did_you_mean
 from specmine.daemon.system.descriptors import hold_standard_descriptors
 
@@ -125,7 +126,12 @@ def main() -> None:
         from specmine.cli.base import bash_completion  # noqa: F401, PLC0415  (which click then knows)
 
         sys.exit(shell_complete(specmine, {}, "specmine", VARIABLE, wanted))
-    sys.exit(run())
+    try:
+        code = run()
+    except KeyboardInterrupt:  # another one, while the first was told
+        code = INTERRUPTED
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the code is known: an interrupt of the last moments changes nothing
+    sys.exit(code)
 
 
 def _wants_debug(arguments: Sequence[str]) -> bool:

@@ -32,7 +32,7 @@ from specmine.probes.process.selection import Selection, belongs
 
 from .kernel_source import live_source
 from .loop import Listener, Step, run
-from .name_search import NameSearch
+from .name_search import NameSearch, none_is_named
 from .replay import recorder
 
 RENEW_EVERY_NS = 10_000_000_000
@@ -64,6 +64,8 @@ class MineResult:
     """What was learned: a ``specmine.specification/1``."""
 
     document: dict[str, Any]
+    unnamed: bool = False
+    """The program has none of the functions that were named."""
     names: tuple[str, ...] = ()
     """Functions of the program's own file, where it has none of those that were named."""
 
@@ -120,7 +122,12 @@ def mine(options: MineOptions, progress: Progress) -> MineResult:
             inbox=inbox.messages,
             deadline_ns=None if wrapped else duration_ns,
         )
-    return MineResult(document=last_specification(state), names=search.known if search is not None else ())
+    sure = search is not None and search.sure
+    return MineResult(
+        document=last_specification(state),
+        unnamed=sure or none_is_named(state, options.functions, seen=inbox.seen, interrupted=inbox.interrupted),
+        names=search.known if search is not None else (),
+    )
 
 
 def chosen_settings(options: MineOptions, config: Config) -> Settings:
@@ -190,12 +197,17 @@ class _Inbox:
         self, progress: Progress, command: CommandSource | None, lease: BudgetLease, search: NameSearch | None = None
     ) -> None:
         self._progress, self._command, self._lease, self._search = progress, command, lease, search
+        self.interrupted = False
+        """The user ended it."""
+        self.seen = False
+        """A process of the program was seen."""
         self._step: Step | None = None
         self._environment_watcher = EnvironmentWatcher(default_path(), read_host)
 
     def listen(self, step: Step) -> None:
         """Remember the newest step."""
         self._step = step
+        self.seen = self.seen or any(each.processes for each in step.state.lifetimes.values())
 
     def messages(self, now_ns: int) -> Iterable[Reloaded | Surveyed | Stopping]:
         """Return news of the host and show progress; stop if the user wants it."""
@@ -208,6 +220,7 @@ class _Inbox:
             return
         if self._step is None or self._progress(self._document):
             return
+        self.interrupted = True
         if self._command is not None:
             self._command.stopping = True  # the command's end is the program's end, with its status
         else:

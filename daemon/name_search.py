@@ -1,4 +1,4 @@
-"""Does a process have functions of the names that a user gave? Asked where none was found soon: one may be misspelt."""
+"""Does a program have functions of the names that a user gave? Asked where none was found: one may be misspelt."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from specmine.model.errors import SpecmineError
 from specmine.probes.elf.client import Reader
 from specmine.probes.process import proc
 from specmine.probes.process.mappings import executable_mappings, open_mapped
+from specmine.probes.process.regular_file import open_regular
 
 AFTER_NS = 3_000_000_000
 """By then functions of these names are usually found, and nothing has to be searched for."""
@@ -37,7 +38,12 @@ class NameSearch:
                 self._thread = threading.Thread(target=self._look, args=(pids[0],), name="names", daemon=True)
                 self._thread.start()
             return False
-        return not self._thread.is_alive() and self._known is not None
+        return not self._thread.is_alive() and self.sure
+
+    @property
+    def sure(self) -> bool:
+        """True once it is sure that the program has no such function."""
+        return self._known is not None
 
     @property
     def known(self) -> tuple[str, ...]:
@@ -47,6 +53,37 @@ class NameSearch:
     def _look(self, pid: int) -> None:
         with contextlib.suppress(SpecmineError, OSError):
             self._known = names_without(pid, self._globs)
+
+
+def none_is_named(state: ControllerState, globs: Sequence[str], *, seen: bool, interrupted: bool) -> bool:
+    """Return True if the names are at fault where a mining ended and knows no function.
+
+    Parameters
+    ----------
+    state : ControllerState
+    globs : sequence of str
+        Names, or globs, of functions.
+    seen : bool
+        The program was seen while it ran. Else nothing was searched.
+    interrupted : bool
+        The user ended it. If that was soon, its files may not have been searched yet.
+    """
+    if not globs or state.functions or not seen:
+        return False
+    if interrupted and state.now_ns - state.began_ns < AFTER_NS:
+        return False
+    return not any(_has(each, globs) for each in sorted({one.executable for one in state.lifetimes.values()}))
+
+
+def _has(path: str, globs: Sequence[str]) -> bool:
+    """Tell whether a file has such functions; what cannot be read has none."""
+    with contextlib.suppress(SpecmineError, OSError, ValueError), Reader() as reader:
+        fd = open_regular(path)
+        try:
+            return bool(reader.find(fd, globs, Path(path).name))
+        finally:
+            os.close(fd)
+    return False
 
 
 def names_without(pid: int, globs: Sequence[str]) -> list[str] | None:

@@ -80,6 +80,8 @@ def run_mining(
 ) -> dict[str, Any]:  # fmt: skip
     """Mine with live progress and return the specification.
 
+    Signals are caught from the first: an interrupt while this imports what mines ends the mining in order.
+
     Raises
     ------
     InputError
@@ -87,39 +89,37 @@ def run_mining(
     HostError
         Privilege is missing: known before what mines is imported, which takes a second.
     """
-    from specmine.daemon.config.loader import load_config  # noqa: PLC0415
-    from specmine.daemon.config.tree import Config  # noqa: PLC0415
-    from specmine.probes.kernel.privilege import check_bpf  # noqa: PLC0415
-
-    try:
-        check_bpf((load_config(config) if config else Config()).kernel.interpreter)
-    except HostError:
-        _check_there(pid, exe)
-        raise
-    from specmine.daemon.foreground import MineOptions, mine  # noqa: PLC0415
-
-    options = MineOptions(
-        pid=pid,
-        exe=exe,
-        unit=unit,
-        command=command,
-        duration_s=duration,
-        budget=budget,
-        functions=functions,
-        ignore=ignore,
-        store=store,
-        record=record,
-        user=user,
-        config=config,
-    )
     with Progress(duration_s=duration, live=wants_live(command)) as progress:
+        from specmine.daemon.config.loader import load_config  # noqa: PLC0415
+        from specmine.daemon.config.tree import Config  # noqa: PLC0415
+        from specmine.probes.kernel.privilege import check_bpf  # noqa: PLC0415
+
+        try:
+            check_bpf((load_config(config) if config else Config()).kernel.interpreter)
+        except HostError:
+            _check_there(pid, exe)
+            raise
+        from specmine.daemon.foreground import MineOptions, mine  # noqa: PLC0415
+
+        options = MineOptions(
+            pid=pid,
+            exe=exe,
+            unit=unit,
+            command=command,
+            duration_s=duration,
+            budget=budget,
+            functions=functions,
+            ignore=ignore,
+            store=store,
+            record=record,
+            user=user,
+            config=config,
+        )
         result = mine(options, progress)
-    document = dict(result.document)
-    seen = (document.get("program") or {}).get("path") is not None
-    if functions and seen and not document["functions"]:
+    if result.unnamed:
         hint = "".join(did_you_mean(each, result.names) for each in functions)
         raise InputError(f"no function of the program matches {' or '.join(functions)}{hint}")
-    return document
+    return dict(result.document)
 
 
 def _check_there(pid: int | None, exe: Path | None) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from specmine.daemon import name_search
 from specmine.daemon.controller.state import ControllerState
-from specmine.daemon.name_search import AFTER_NS, NameSearch, names_without
+from specmine.daemon.name_search import AFTER_NS, NameSearch, names_without, none_is_named
 from specmine.model.batch import Lifetime, Started
 from tests.support.patience import patient
 from tests.support.product import running, wait_until
@@ -66,3 +66,17 @@ def test_what_cannot_be_read_is_not_sure(monkeypatch: pytest.MonkeyPatch) -> Non
     assert search._thread is not None
     search._thread.join(patient(20))
     assert not search.turn(state(AFTER_NS + 1)) and search.known == ()
+
+
+def test_names_are_at_fault_only_where_that_is_sure(program: Callable[..., Path]) -> None:
+    """Not where the program's file has the function, was never seen, or was stopped before it was searched."""
+
+    def ended(now_ns: int, *globs: str, seen: bool = True, interrupted: bool = False) -> bool:
+        executable = replace(LIFETIME, executable=str(program("single")), processes=0)
+        after = replace(state(now_ns), lifetimes={"l": executable})
+        return none_is_named(after, globs, seen=seen, interrupted=interrupted)
+
+    assert ended(1, "nosuch") and ended(AFTER_NS, "nosuch", interrupted=True)
+    assert not ended(1, "nosuch", interrupted=True)
+    assert not ended(1, "nosuch", seen=False)
+    assert not ended(AFTER_NS, "smooth") and not ended(AFTER_NS)

@@ -125,6 +125,15 @@ def test_one_interrupt_shows_what_was_learned(program: Programs) -> None:
     assert function_named(document, "smooth")["state"]
 
 
+def test_an_interrupt_before_names_are_known_is_lack_of_data(program: Programs) -> None:
+    """Right after the start nobody knows yet whether the program has the function: not a wrong name."""
+    with mining("--function", "smooth", "--", program("single"), 60) as process:
+        process.send_signal(signal.SIGINT)
+        out, words = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode in (0, 3), words
+    assert json.loads(out)["schema"] == "specmine.specification/1"
+
+
 def test_two_interrupts_give_up(program: Programs) -> None:
     """A second ^C ends at once with 130 and kills a command that does not want to end."""
     with mining("--", sys.executable, "-c", IGNORES_SIGTERM) as process:

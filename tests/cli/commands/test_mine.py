@@ -39,7 +39,7 @@ def mined(monkeypatch: pytest.MonkeyPatch, document: dict[str, Any]) -> list[Min
     def mine(options: MineOptions, progress: Progress) -> MineResult:
         asked.append(options)
         progress(lambda: document)
-        return MineResult(document=document)
+        return MineResult(document=document, unnamed="nosuch" in options.functions)
 
     monkeypatch.setattr(foreground, "mine", mine)
     return asked
@@ -238,13 +238,12 @@ def test_errors_of_the_session(
 def test_named_functions_that_are_not_there_are_2(
     mined: list[MineOptions], document: dict[str, Any], outcome: Outcome
 ) -> None:
-    """--function that names nothing in the program is a mistake; in a program never seen it is lack of data."""
+    """--function that names nothing in the program is a mistake; where that is not sure it is lack of data."""
     document["functions"] = []
     code, out, err = outcome("mine", "-p", "1", "--function", "nosuch", "--function", "no*")
     assert (code, out) == (2, "")
     assert err.endswith("specmine: no function of the program matches nosuch or no*\n")
-    document["program"]["path"] = None
-    assert outcome("mine", "-p", "1", "--function", "nosuch")[0] == 3
+    assert outcome("mine", "-p", "1", "--function", "z")[0] == 3
 
 
 def test_record_keeps_what_was_seen(
@@ -315,12 +314,21 @@ def test_replay_of_what_is_no_recording_is_2(content: bytes | None, tmp_path: Pa
 
 SESSION = textwrap.dedent(
     """
-    import json, signal, sys, time
+    import atexit, json, os, signal, sys, time
     from specmine.cli.main import main
     from specmine.daemon import foreground
     from specmine.probes.kernel import privilege
 
-    privilege.effective_capabilities = lambda: -1
+    def check(interpreter):
+        if "early" in sys.argv:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def interrupt():
+        os.kill(os.getpid(), signal.SIGINT)
+
+    if "late" in sys.argv:
+        atexit.register(interrupt)
+    privilege.check_bpf = check
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as outside of nohup, which the tests may run under
     document = json.load(open(sys.argv.pop(1)))
 
@@ -388,3 +396,21 @@ def test_a_second_interrupt_gives_up() -> None:
     out, err = process.communicate(timeout=patient(60))
     assert (process.returncode, out) == (130, "")
     assert err == "specmine: interrupted\n"
+
+
+def test_an_interrupt_before_the_mining_ends_it_in_order() -> None:
+    """One ^C while modules are imported is one ^C: the result so far and its code."""
+    process = _started("--format", "json", "--function", "early")
+    out, err = process.communicate(timeout=patient(20))
+    assert (process.returncode, err) == (0, "specmine: watching\n")
+    assert json.loads(out)["functions"]
+
+
+def test_an_interrupt_at_the_very_end_changes_nothing() -> None:
+    """Who presses ^C once too often gets 130 all the same, and no traceback."""
+    process = _started("--function", "stubborn", "--function", "late")
+    process.send_signal(signal.SIGINT)
+    _wait_for(process, "stopping\n")
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=patient(60)) == ("", "specmine: interrupted\n")
+    assert process.returncode == 130
