@@ -99,22 +99,24 @@ def run_command(
 def show_command(names: tuple[str, ...], state: Path | None, form: str) -> int:
     """Show what is known of this host: values with their age, and why others are missing.
 
-    A value from another boot or kernel, or under other limits, is marked. Exit code 3 if nothing is known.
+    A value from another boot or kernel, or under other limits, is marked. Exit code 3 if nothing is known, or one
+    that is named has not run.
     """
     from specmine.experiments.host.facts import read_host  # noqa: PLC0415
     from specmine.experiments.results.journal import default_path, read_journal  # noqa: PLC0415
 
-    path = state or default_path()
-    entries = read_journal(path).entries
+    asked = {experiment.known(name) for name in names}
+    entries, host = read_journal(state or default_path()).entries, read_host()
     unknown = [name for name in names if name not in entries]
+    shown = [
+        experiment.shown(entries[name], host, time.time()) if name in entries else experiment.unmeasured(name, host)
+        for name in sorted(asked or entries)
+    ]
+    if form == "json":
+        emit(json_text(shown[0] if len(names) == 1 else {"schema": "specmine.experiment/1", "results": shown}))
     if unknown or not entries:
         raise no_data(f"nothing is known of {unknown[0] if unknown else 'this host'} yet", "specmine experiment run")
-    host = read_host()
-    chosen = {name: each for name, each in sorted(entries.items()) if not names or name in names}
-    shown = [experiment.shown(each, host, time.time()) for each in chosen.values()]
-    if form == "json":
-        emit(json_text({"schema": "specmine.experiment/1", "results": shown}))
-    else:
+    if form == "text":
         lines = table(shown, width())
         if names:
             lines = [line for each in shown for line in [*result_lines(each, width())]]

@@ -14,6 +14,7 @@ from specmine.cli.base.exit_codes import FINE, NO_DATA, VIOLATED
 from specmine.cli.base.output import destination, width
 from specmine.cli.base.typography import typeset
 from specmine.cli.text.comparison import comparison_text, self_test_text
+from specmine.cli.text.function_names import check_named
 from specmine.daemon.documents.json_text import json_text
 from specmine.mining.regression.comparison import Change, Rule
 from specmine.store import Where
@@ -38,6 +39,7 @@ def run_compare(
     """Compare, write the result, and return the exit code."""
     sides = read_sides(positional, store, labels, skip_bad=skip_bad, warmup=warmup)
     how = Rule(**rule)
+    check_named({**sides.base, **sides.new}, globs)
     names = chosen_functions(sides, globs)
     with destination(output) as write:
         if split:

@@ -113,6 +113,19 @@ def shown(entry: Mapping[str, Any], host: Host, now_s: float) -> dict[str, Any]:
     return result
 
 
+def unmeasured(name: str, host: Host) -> dict[str, Any]:
+    """Return what there is to show of an experiment that has not run here: its form, without a value."""
+    from specmine.experiments.library import EXPERIMENTS  # noqa: PLC0415
+    from specmine.experiments.results.document import skipped  # noqa: PLC0415
+    from specmine.model.function import Reason  # noqa: PLC0415
+
+    reason = Reason(
+        code="never-measured", text="it has not run on this host yet", remedy=f"specmine experiment run {name}"
+    )
+    result = skipped(EXPERIMENTS[name], reason, host, utc_ns=0, now_ns=0)
+    return {**result, "time": None, "age_seconds": None, "skipped": None, "last_try": None}
+
+
 def value_of(entries: Mapping[str, Any], name: str, host: Host) -> float | None:
     """Return the value of an experiment if it holds on this host."""
     from specmine.experiments.results.document import stale_reason  # noqa: PLC0415

@@ -10,6 +10,7 @@ from specmine.analysis.lifetimes.selection import read_lifetimes
 from specmine.cli.base.exit_codes import FINE, NO_DATA, no_data
 from specmine.cli.base.output import destination, width
 from specmine.cli.base.typography import typeset
+from specmine.cli.text.function_names import check_named
 from specmine.cli.text.plan import plan_text
 from specmine.daemon.documents.json_text import json_text
 from specmine.model.globs import fits
@@ -20,9 +21,10 @@ def run_plan(
 ) -> int:
     """Plan, write the result, and return the exit code."""
     observed = read_lifetimes(file, skip_bad=skip_bad).observed
+    if not observed:
+        raise no_data(f"{file} holds no lifetime")
+    check_named((each.key for each in observed), globs)
     chosen = [each for each in observed if not globs or any(fits(*each.key, glob) for glob in globs)]
-    if not chosen:
-        raise no_data(f"{file} holds no lifetime of such a function" if globs else f"{file} holds no lifetime")
     with destination(output) as write:
         document = plan_document(chosen, request, file)
         write(json_text(document) if form == "json" else typeset(plan_text(document, width())))

@@ -12,6 +12,7 @@ from specmine.analysis.report.document import document_of
 from specmine.analysis.report.page import page
 from specmine.cli.base.exit_codes import FINE, NO_DATA, no_data
 from specmine.cli.base.output import destination, write_stderr
+from specmine.cli.text.function_names import check_named
 from specmine.daemon.documents.json_text import json_text
 from specmine.mining.regression.comparison import Rule
 from specmine.model.globs import fits
@@ -31,9 +32,10 @@ def run_report(
     """Report, write the result, and return the exit code."""
     how = Rule(**rule)
     recorded = read_lifetimes(file, skip_bad=skip_bad)
+    if not recorded.observed:
+        raise no_data(f"{file} holds no lifetime")
+    check_named((each.key for each in recorded.observed), globs)
     chosen = [each for each in recorded.observed if not globs or any(fits(*each.key, glob) for glob in globs)]
-    if not chosen:
-        raise no_data(f"{file} holds no lifetime of such a function" if globs else f"{file} holds no lifetime")
     with destination(output) as write:
         recorded = replace(recorded, observed=chosen)
         document = document_of(recorded, how, file)

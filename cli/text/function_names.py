@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 
@@ -22,6 +22,29 @@ def matching(entries: Sequence[Entry], glob: str) -> list[Entry]:
     """
     exact = [each for each in entries if glob in _names(each)]
     return exact or [each for each in entries if any(fnmatchcase(name, glob) for name in _names(each))]
+
+
+def check_named(functions: Iterable[tuple[str, str]], globs: Sequence[str]) -> None:
+    """Check that each glob of ``--function`` names something.
+
+    Parameters
+    ----------
+    functions : iterable of (str, str)
+        Name and module of each function that is known.
+    globs : sequence of str
+
+    Raises
+    ------
+    InputError
+        For the first that names nothing.
+    """
+    from specmine.model.globs import fits  # noqa: PLC0415  (it brings numpy)
+
+    known = set(functions)
+    for glob in globs:
+        if not any(fits(*each, glob) for each in known):
+            hint = did_you_mean(glob, sorted(name for name, _ in known))
+            raise InputError(f"no function matches {glob}{hint}", remedy="without --function all are taken")
 
 
 def of_program_and_build(

@@ -144,6 +144,14 @@ def test_an_undecided_function_asked_for_by_name_is_exit_3(table: Callable[..., 
     assert compared(*chosen, "--function", "steady")[0] == 0
 
 
+def test_each_name_must_name_a_function(table: Callable[..., Path], outcome: Outcome) -> None:
+    """A misspelt name beside a good one is not passed over."""
+    path = table(lifetimes("a", 1.0), lifetimes("b", 1.0, seed=2))
+    code, out, err = outcome("compare", path, "--base", "a", "--new", "b", "--function", "f", "--function", "nosuch")
+    assert (code, out) == (2, "")
+    assert "no function matches nosuch" in err
+
+
 def test_columns_in_any_order_with_bom_and_crlf(tmp_path: Path, compared: Compared) -> None:
     """Order of columns, a byte order mark, other line ends and unknown columns change nothing."""
     rows = [*lifetimes("a", 1.0), *lifetimes("b", 1.1, seed=2)]

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,12 +71,31 @@ def test_show_without_anything_is_no_data(outcome: Outcome, tmp_path: Path) -> N
     assert (code, out) == (3, "")
     assert "specmine experiment run" in err
     assert err.count("\n") == 1
+    code, out, _ = outcome("experiment", "show", "--state", str(tmp_path / "none.json"), "--format", "json")
+    assert (code, json.loads(out)) == (3, {"schema": "specmine.experiment/1", "results": []})
+
+
+def test_show_of_one_name_is_one_result(outcome: Outcome, state: Path) -> None:
+    """As ``run`` prints it; several names give a list, and what has not run is in it without a value."""
+
+    def shown(*names: str) -> tuple[int, Any]:
+        code, out, _ = outcome("experiment", "show", *names, "--state", str(state), "--format", "json")
+        return code, json.loads(out)
+
+    code, one = shown("timeslice")
+    assert (code, one["schema"], one["name"], one["value"]) == (0, "specmine.experiment/1", "timeslice", 0.004)
+    code, one = shown("cores")
+    assert (code, one["name"], one["value"], one["valid"], one["samples"]) == (3, "cores", None, False, 0)
+    assert (one["interval"], one["reason"]["code"], one["age_seconds"]) == (None, "never-measured", None)
+    code, several = shown("timeslice", "cores")
+    assert (code, [each["name"] for each in several["results"]]) == (3, ["cores", "timeslice"])
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("run", "nonsense"), "no experiment 'nonsense'"),
+        (("show", "nonsense"), "no experiment 'nonsense'"),
         (("run", "timeslice", "--set", "slize=1ms"), "no parameter 'slize=1ms'"),
         (("run", "timeslice", "--set", "slice"), "KEY=VALUE"),
         (("run", "timeslice", "--set", "slice=fast"), "slice:"),

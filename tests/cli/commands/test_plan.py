@@ -89,4 +89,11 @@ def test_single_runs_are_not_enough(tmp_path: Path, outcome: Outcome) -> None:
     code, out, _ = outcome("plan", path)
     assert code == 3
     assert "run each build at least twice" in out.lower()
-    assert outcome("plan", path, "--function", "nobody")[0] == 3
+
+
+def test_a_function_that_is_not_there_is_a_wrong_name(recording: Path, outcome: Outcome) -> None:
+    """Exit code 2, also beside a name that is there, with what may be meant."""
+    for more in ((), ("--function", "steady")):
+        code, out, err = outcome("plan", recording, *more, "--function", "stedy")
+        assert (code, out) == (2, "")
+        assert "no function matches stedy; did you mean steady" in err

@@ -94,7 +94,7 @@ def test_the_page_is_whole_and_safe(recording: Path, tmp_path: Path, outcome: Ou
 
 
 def test_one_build_is_not_enough(recording: Path, tmp_path: Path, outcome: Outcome) -> None:
-    """A report of one build is written, with exit 3; a function that is not there is exit 3 too."""
+    """A report of one build is written, with exit 3; a function that is not there is a wrong name."""
     path = tmp_path / "one.csv"
     path.write_text("\n".join(line for line in recording.read_text().splitlines() if line[:2] in ("bu", "b,")) + "\n")
     code, out, err = outcome("report", str(path))
@@ -105,7 +105,7 @@ def test_one_build_is_not_enough(recording: Path, tmp_path: Path, outcome: Outco
     assert out.count("<circle") == 10, "a dot a run of each function"
     assert err.count("\n") == 1
     assert "only the build b" in err
-    assert outcome("report", str(recording), "--function", "nobody")[0] == 3
+    assert outcome("report", str(recording), "--function", "nobody")[0] == 2
     assert outcome("report", str(recording), "--function", "g", "--format", "json")[0] == 0
 
 
