@@ -17,6 +17,7 @@ from specmine.daemon.config.reload import changed_keys, until_restart
 from specmine.daemon.config.settings import settings_of
 from specmine.daemon.config.tree import Config
 from specmine.daemon.controller.events import Acknowledged, Arrived, Asked, Begun, Reloaded, Restored, Stopping
+from specmine.daemon.controller.problems.acknowledgement import all_acknowledged
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.status import DaemonFacts, status_of
 from specmine.daemon.documents.violation_context import context_of, violations_of
@@ -72,6 +73,8 @@ class Daemon:
         self._state: ControllerState | None = None
         self._worker = self._seams.worker()
         self._messages: list[Message] = []
+        self._acknowledging: list[tuple[tuple[str, ...], str, str]] = []
+        """What was acknowledged, by whom and why, and is not yet in the state: answers show it at once."""
         self._lock = threading.Lock()
         self._overhead = config.budget.overhead
         """The part of the budget that is not leased."""
@@ -164,7 +167,7 @@ class Daemon:
             metrics = MetricsServer(config.metrics.listen, view, series=config.metrics.series, passed=metrics_socket())
             stack.callback(metrics.close)
         handlers = RequestHandlers(
-            state=lambda: self._state,
+            state=self._answered_from,
             daemon=daemon_facts,
             leases=self._leases,
             label=store.label_build,
@@ -275,6 +278,17 @@ class Daemon:
         """Acknowledge violations at the next turn of the loop; comes from the server's thread."""
         with self._lock:
             self._messages.append(lambda _, now_ns: Acknowledged(now_ns=now_ns, ids=ids, by=by, comment=comment))
+            self._acknowledging.append((ids, by, comment))
+
+    def _answered_from(self) -> ControllerState | None:
+        """Return the state that was published last, with all that was acknowledged since."""
+        with self._lock:
+            state, waiting = self._state, tuple(self._acknowledging)
+        if state is not None:
+            for told in waiting:
+                functions = all_acknowledged(state.functions, *told, state.now_ns, state.settings)
+                state = replace(state, functions=functions)
+        return state
 
     def _follow(self, functions: tuple[str, ...]) -> None:
         """Have waits followed from the next turn of the loop on; comes from the server's thread."""
@@ -303,6 +317,10 @@ class Daemon:
             self._refusal_log.arrived(step.event.batch, step.state.catalog)
         if isinstance(step.event, Restored):
             self._violation_log.restored(step.event.violations)
+        if isinstance(step.event, Acknowledged):
+            with self._lock:
+                self._state = step.state
+                self._acknowledging.remove((step.event.ids, step.event.by, step.event.comment))
         if step.published:
             first, self._state = self._state is None, step.state
             if first:  # from now on there is a state to answer from

@@ -37,7 +37,7 @@ from .events import (
 )
 from .hotness import HALF_LIFE_NS, LEAST_CPU_NS, total_of
 from .phase import FINISHED, State
-from .problems.acknowledgement import acknowledged
+from .problems.acknowledgement import all_acknowledged
 from .problems.causes import with_causes
 from .problems.idle_time import idle_shares, loop_shares
 from .problems.inheritance import with_successors
@@ -334,11 +334,8 @@ def _noted(state: ControllerState, event: Surveyed | Stopping) -> tuple[Controll
 
 
 def _acknowledge(state: ControllerState, event: Acknowledged) -> tuple[ControllerState, tuple[Action, ...]]:
-    before, ids = state.functions, frozenset(event.ids)
-    functions = {
-        key: acknowledged(function, ids, event.by, event.comment, event.now_ns, state.settings)
-        for key, function in before.items()
-    }
+    before = state.functions
+    functions = all_acknowledged(before, event.ids, event.by, event.comment, event.now_ns, state.settings)
     return act(replace(state, now_ns=event.now_ns, functions=functions), before)
 
 

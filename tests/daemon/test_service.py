@@ -10,12 +10,15 @@ import sys
 import urllib.request
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from specmine.daemon.config.tree import Config, Kernel
+from specmine.daemon.controller.decide import decide
 from specmine.daemon.controller.phase import State
+from specmine.daemon.documents.violation_context import violations_of
+from specmine.daemon.loop import Step
 from specmine.daemon.service import START_NS, Daemon, Seams
 from specmine.daemon.socket.client import DaemonConnection, NoDaemon
 from specmine.model.batch import Batch, Refusal, Request, Watch
@@ -24,10 +27,12 @@ from specmine.model.function import Reason
 from specmine.model.observation import Kind
 from specmine.store import Build, Verdict, open_store
 from specmine.store.lock import FileLock, LockTaken
+from tests.support.changing import lived, slower
 from tests.support.growing import grown, held
 from tests.support.lives import SECOND, Life
 from tests.support.paths import ROOT
 from tests.support.patience import patient
+from tests.support.planted import unimodal
 from tests.support.redeployments import BUILD_NS, RedeployedLife, RedeployedSource
 
 
@@ -222,6 +227,29 @@ def test_a_build_is_labelled_by_the_beginning_of_its_id(tmp_path: Path) -> None:
     life.run(6)
     with open_store(life.config.store.path, read_only=True) as store:
         assert [(each.build_id, each.label) for each in store.read(Build)] == [("b1d", "v1")]
+
+
+def test_what_is_acknowledged_is_shown_at_once() -> None:
+    """Who asks right after the answer sees it closed, before the loop has had a turn, and after it."""
+    state = lived((unimodal(),), 250.0, [(150.0, "smooth", slower(2.0))]).state
+    ids = tuple(one.id for one in violations_of(state))
+    daemon = Daemon(Config(), None)
+    daemon._state = state
+
+    def shown() -> list[str]:
+        found = daemon._answered_from()
+        assert found is not None
+        return [one.state.value for one in violations_of(found)]
+
+    assert shown() == ["open"]
+    daemon._acknowledge(ids, "ann", "wanted")
+    assert shown() == ["acknowledged"]
+    (message,) = daemon._messages
+    event = message(cast(Any, None), state.now_ns)
+    assert event is not None
+    after, actions = decide(state, event)
+    daemon._listen(Step(number=1, event=event, state=after, actions=actions))
+    assert daemon._answered_from() is after and shown() == ["acknowledged"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -5,7 +5,7 @@ Where calls take again what is asserted, the present state is what it was before
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from specmine.daemon.config.settings import Settings
@@ -20,6 +20,14 @@ from specmine.daemon.controller.violations.lifecycle import is_back
 from specmine.daemon.controller.violations.yardstick import begun
 from specmine.mining.assertions.checks import Verification
 from specmine.model.violation import Violation, ViolationState
+
+
+def all_acknowledged(
+    functions: Mapping[str, FunctionState], ids: Collection[str], by: str, comment: str, now_ns: int, settings: Settings
+) -> dict[str, FunctionState]:
+    """Return functions whose violations of these ids are acknowledged; the others stay as they are."""
+    known = frozenset(ids)
+    return {key: acknowledged(each, known, by, comment, now_ns, settings) for key, each in functions.items()}
 
 
 def acknowledged(
