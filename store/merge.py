@@ -9,7 +9,8 @@ from pathlib import Path
 from specmine.model.clock import utc_ns
 
 from .errors import StoreError
-from .sqlite import SqliteStore
+from .sqlite import SqliteStore, store_lock
+from .sqlite_file import remove_log
 from .table import JsonObject
 from .tables.documents import Document
 from .writes import Writes
@@ -30,7 +31,17 @@ def merged_store(target: Path, sources: Sequence[Path], specification: JsonObjec
     ------
     StoreError
         If a source cannot be read or the target not be written.
+    LockTaken
+        If another process writes to the target.
     """
+    lock = store_lock(target)
+    try:
+        _merge(target, sources, specification)
+    finally:
+        lock.release()
+
+
+def _merge(target: Path, sources: Sequence[Path], specification: JsonObject) -> None:
     partial = target.with_name(f".{target.name}.partial")
     files = [Path(f"{partial}{end}") for end in ("", "-wal", "-shm", ".lock")]
     for each in files:
@@ -40,6 +51,7 @@ def merged_store(target: Path, sources: Sequence[Path], specification: JsonObjec
             for source in sources:
                 store.absorb(source)
             store.write(Writes((Document(name="specification", document=specification),)), utc_ns())
+        remove_log(target)
         partial.replace(target)
     except OSError as error:
         raise StoreError(f"the merged store {target} cannot be written ({error})") from error

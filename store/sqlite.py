@@ -15,10 +15,20 @@ from .increments import Increment, Mark, increment
 from .lock import FileLock
 from .protocol import Store
 from .schema import SCHEMA, Schema
-from .sqlite_file import move_aside, opened, opened_read_only, transaction
+from .sqlite_file import check_store, move_aside, opened, opened_read_only, transaction
 from .writes import Writes, write
 
 T = TypeVar("T")
+
+
+def lock_path(path: Path) -> Path:
+    """Return the file whose lock the writer of a store holds."""
+    return Path(f"{path}.lock")
+
+
+def store_lock(path: Path) -> FileLock:
+    """Lock a store against other writers. Raises LockTaken if there is one."""
+    return FileLock(lock_path(path), what=f"the store {path}", remedy="stop it, or name another store")
 
 
 class SqliteStore(Store):
@@ -67,7 +77,9 @@ class SqliteStore(Store):
         path = Path(path)
         if read_only:
             return cls(path, opened_read_only(path, schema), None, schema)
-        lock = FileLock(f"{path}.lock", what=f"the store {path}", remedy="stop it, or name another store")
+        if set_aside is None and not lock_path(path).exists():
+            check_store(path)  # no lock is made beside what is no store
+        lock = store_lock(path)
         try:
             try:
                 db = opened(path, schema, check=check)

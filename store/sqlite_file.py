@@ -28,6 +28,8 @@ _SETTINGS = (
 _LONGEST = 64 << 20
 """Bytes of one text or blob: a store that another made may hold any."""
 _FILES = ("", "-wal", "-shm")
+_MAGIC = b"SQLite format 3\0"
+_RESTORE = "restore a copy of it, or name another store"
 
 
 def damaged(error: BaseException) -> bool:
@@ -61,7 +63,7 @@ def transaction(db: sqlite3.Connection, what: str) -> Iterator[None]:
         db.execute("COMMIT")
     except _ERRORS as error:
         if damaged(error):
-            raise StoreCorrupt(f"{what} is damaged ({error})") from error
+            raise StoreCorrupt(f"{what} is damaged ({error})", remedy=_RESTORE) from error
         raise StoreError(f"{what} cannot be written ({error})") from error
 
 
@@ -77,7 +79,7 @@ def opened(path: Path, schema: Schema, *, check: bool = True) -> sqlite3.Connect
         _set_up(db)
         problem = db.execute("PRAGMA quick_check(1)").fetchone()[0] if check else "ok"
         if problem != "ok":
-            raise StoreCorrupt(f"the store {path} is damaged ({problem})")
+            raise StoreCorrupt(f"the store {path} is damaged ({problem})", remedy=_RESTORE)
         found = _version(db, path)
         if found is None:
             _create(db, schema)
@@ -91,19 +93,45 @@ def opened(path: Path, schema: Schema, *, check: bool = True) -> sqlite3.Connect
     return db
 
 
+def check_store(path: Path) -> None:
+    """Raise StoreError if a file is something else than a store; nothing is made beside it.
+
+    What does not exist, is empty, or was left in the middle of a change may become a store.
+    """
+    if not path.is_file() or Path(f"{path}-journal").exists():
+        return
+    db = _read_only(path)
+    try:
+        _set_up(db)
+        _version(db, path)
+    except (*_ERRORS, StoreError) as error:
+        raise _translated(error, path) from error
+    finally:
+        db.close()
+
+
+def remove_log(path: Path) -> None:
+    """Remove what SQLite keeps beside a store whose file is about to be replaced: it belongs to the old one."""
+    for end in _FILES[1:]:
+        Path(f"{path}{end}").unlink(missing_ok=True)
+
+
+def _read_only(path: Path) -> sqlite3.Connection:
+    # Without a log nobody writes, and SQLite need not make files there, which a reader may lack the right to
+    unwritten = not Path(f"{path}-wal").exists()
+    return _connected(path, "ro&immutable=1" if unwritten else "ro")
+
+
 def opened_read_only(path: Path, schema: Schema) -> sqlite3.Connection:
     """Open a store and change nothing. Raises StoreError."""
     if not path.is_file():
         raise StoreError(f"there is no store {path}")
-    wal = Path(f"{path}-wal")
-    # Without a log nobody writes, and SQLite need not make files there, which a reader may lack the right to
-    unwritten = not wal.exists()
-    db = _connected(path, "ro&immutable=1" if unwritten else "ro")
+    db = _read_only(path)
     try:
         _set_up(db)
         found = _version(db, path)
         if found is None:
-            raise StoreCorrupt(f"{path} is not a store of specmine")
+            raise StoreCorrupt(f"{path} is not a store of specmine", remedy="name another file")
         _check_version(found, schema, path)
         if found < schema.version:
             raise StoreError(
@@ -148,10 +176,11 @@ def _version(db: sqlite3.Connection, path: Path) -> int | None:
         "SELECT name FROM sqlite_schema WHERE type NOT IN ('table', 'index') OR rootpage = 0"
     ).fetchone()
     if foreign is not None:  # a view could be endless
-        raise StoreCorrupt(f"the store {path} is damaged ({foreign[0]!r:.80} is neither a table nor an index)")
+        problem = f"{foreign[0]!r:.80} is neither a table nor an index"
+        raise StoreCorrupt(f"the store {path} is damaged ({problem})", remedy=_RESTORE)
     row = db.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
     if row is None or not row[0].isdigit():
-        raise StoreCorrupt(f"the store {path} is damaged (it has no schema version)")
+        raise StoreCorrupt(f"the store {path} is damaged (it has no schema version)", remedy=_RESTORE)
     return int(row[0])
 
 
@@ -222,11 +251,23 @@ def _back_up(db: sqlite3.Connection, target: Path) -> None:
 def _translated(error: Exception, path: Path) -> StoreError:
     if isinstance(error, StoreError):
         return error
+    if _is_foreign(path):
+        return StoreCorrupt(f"{path} is not a store of specmine", remedy="name another file")
     if damaged(error):
-        return StoreCorrupt(f"the store {path} is damaged ({error})")
+        return StoreCorrupt(f"the store {path} is damaged ({error})", remedy=_RESTORE)
     if isinstance(error, sqlite3.OperationalError):
         return StoreError(
             f"the store {path} cannot be opened ({error})",
             remedy="check its folder, its rights and the free space",
         )
-    return StoreCorrupt(f"the store {path} is damaged ({error})")
+    return StoreCorrupt(f"the store {path} is damaged ({error})", remedy=_RESTORE)
+
+
+def _is_foreign(path: Path) -> bool:
+    """Tell whether a file does not even begin as a database does."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(_MAGIC))
+    except OSError:
+        return False
+    return head not in (b"", _MAGIC)

@@ -143,8 +143,9 @@ def test_a_corrupt_store_is_left_alone(tmp_path: Path) -> None:
     store.write_bytes(b"no database " * 1000)
     before = store.read_bytes()
     for command in (["mine", "--duration", "5", "--store", store, "--", "true"], ["functions", "--store", store]):
-        assert f"the store {store} is damaged" in complaint(specmine(*command), 2)
+        assert f"{store} is not a store of specmine" in complaint(specmine(*command), 2)
         assert store.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == [store.name]
 
 
 def test_a_corrupt_store_is_set_aside_by_the_daemon(program: Programs, tmp_path: Path) -> None:

@@ -186,3 +186,33 @@ def test_a_damaged_store_leaves_nothing(tmp_path: Path, document: dict[str, Any]
     code, out, err = outcome("merge", good, bad, "--output", tmp_path / "all.db")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert not [each for each in tmp_path.iterdir() if "all.db" in each.name and each.name != "all.db.lock"]
+
+
+def test_a_store_in_use_is_not_replaced(tmp_path: Path, document: dict[str, Any], outcome: Outcome) -> None:
+    """Who writes to it would go on writing to a file without a name, and one of both results would be lost."""
+    stores = [store_of(tmp_path / f"{boot}.db", boot, document) for boot in ("one", "two")]
+    target = store_of(tmp_path / "used.db", "three", document)
+    with open_store(target):
+        code, out, err = outcome("merge", *stores, "--output", target)
+    assert (code, out) == (2, "")
+    assert f"the store {target} is in use by process" in err
+    with open_store(target, read_only=True) as store:
+        assert [host.boot_id for host in store.load().hosts] == ["three"]
+
+
+def test_the_log_of_the_store_before_is_not_played_into_the_new_one(
+    tmp_path: Path, document: dict[str, Any], outcome: Outcome
+) -> None:
+    """A writer that was killed leaves a log behind, which is of another file."""
+    stores = [store_of(tmp_path / f"{boot}.db", boot, document) for boot in ("one", "two")]
+    target, log = tmp_path / "all.db", tmp_path / "all.db-wal"
+    with open_store(target) as store:
+        for number in range(200):
+            store.write(Writes((Document(name=f"old{number}", document={"text": "x" * 4000}),)), 0)
+        left = log.read_bytes()
+    assert left
+    log.write_bytes(left)
+    assert outcome("merge", *stores, "--output", target)[0] == 0
+    with open_store(target) as store:
+        assert [host.boot_id for host in store.load().hosts] == ["one", "two"]
+        assert {each.name for each in store.read(Document)} == {"specification"}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +56,21 @@ def test_label_without_a_store_makes_none(tmp_path: Path, outcome: Outcome) -> N
     """A mistyped store is not created."""
     assert outcome("label", "aa", "v1", "--store", tmp_path / "x.db")[0] == 2
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["json", "database"])
+def test_label_of_what_is_no_store_leaves_nothing(kind: str, tmp_path: Path, outcome: Outcome) -> None:
+    """It is said that it is no store, and no lock is made beside it."""
+    path = tmp_path / "spec"
+    if kind == "json":
+        path.write_text('{"schema": "specmine.specification/1"}')
+    else:
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("CREATE TABLE other(id INTEGER)")
+    code, out, err = outcome("label", "aa", "v1", "--store", path)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert f"{path} is not a store of specmine" in err if kind == "json" else "another program" in err
+    assert [each.name for each in tmp_path.iterdir()] == ["spec"]
 
 
 def test_label_asks_the_daemon(asked: tuple[Path, list[Mapping[str, Any]]], outcome: Outcome) -> None:
