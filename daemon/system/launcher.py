@@ -5,12 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
+import shutil
 import signal
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
-from specmine.model.batch import Batch, Request, Source, Started
-from specmine.model.errors import InputError
+from specmine.model.batch import Batch, Lifetime, Request, Source, Started
+from specmine.model.errors import InputError, SpecmineError
+from specmine.probes.elf.client import Reader
+from specmine.probes.process import proc
+from specmine.probes.process.proc_files import path_as_text
+from specmine.probes.process.regular_file import open_regular
 
 TERMINATE_NS = 5_000_000_000
 """Time between SIGTERM and SIGKILL."""
@@ -27,6 +33,10 @@ class Command:
         self._verdict, verdict_write = os.pipe()
         self.status: int | None = None
         """Exit status, or minus the signal that ended it."""
+        self._began = ""
+        """Its start time as the kernel counts it."""
+        self._executed: tuple[str, str] = ("", "")
+        """Path and name of what it executed."""
         self.pid = os.fork()
         if self.pid == 0:
             os.close(self._gate)
@@ -60,6 +70,8 @@ class Command:
 
     def release(self) -> None:
         """Let it exec. Raises InputError if that fails."""
+        waiting = proc.process(self.pid)
+        self._began = str(waiting.start_ticks) if waiting is not None else ""
         os.write(self._gate, b"x")
         os.close(self._gate)
         words = os.read(self._verdict, 4096).decode(errors="replace")  # ends empty when the exec closed it
@@ -67,6 +79,33 @@ class Command:
         if words:
             self.wait()
             raise InputError(f"cannot run {self.argv[0]}: {words}")
+        found = proc.process(self.pid)
+        path = proc.executable_path(self.pid)
+        name = proc.executed_name(self.pid, found.name) if found is not None and path else ""
+        if not name:  # it has ended already
+            path, name = os.path.realpath(shutil.which(self.argv[0]) or self.argv[0]), Path(self.argv[0]).name
+        self._executed = path_as_text(path), path_as_text(name)
+
+    def lifetime(self, now_ns: int) -> Lifetime:
+        """Return what is known of it once it has ended, for one that nobody else has seen."""
+        path, name = self._executed
+        build_id = ""
+        with contextlib.suppress(SpecmineError, OSError, ValueError), Reader() as reader:
+            file = open_regular(path)
+            try:
+                build_id = reader.facts(file).build_id
+            finally:
+                os.close(file)
+        return Lifetime(
+            id=f"{proc.boot_id()}:{self.pid}:{self._began}",
+            pid=self.pid,
+            executable=path,
+            build_id=build_id,
+            start_ns=now_ns,
+            processes=0,
+            program=name,
+            chosen=f"pid {self.pid}",
+        )
 
     def poll(self) -> int | None:
         """Return its status if it has ended."""
@@ -104,6 +143,8 @@ class CommandSource:
         """Wrap the source that watches the command's pid."""
         self._source, self._command, self._duration_ns = source, command, duration_ns
         self._started_ns = self._asked_ns = 0
+        self._seen = False
+        """The source has told what the command executed."""
         self.stopping = False
         """Set to end the command before its time."""
 
@@ -112,13 +153,17 @@ class CommandSource:
         started = self._source.start()
         self._command.release()
         self._started_ns = started.now_ns
+        self._seen = any(each.build_id for each in started.lifetimes)
         return started
 
     def poll(self, now_ns: int) -> Batch:
         """Poll the source; the command's end is the program's end."""
         batch = self._source.poll(now_ns)
+        self._seen = self._seen or any(each.build_id for each in batch.lifetimes)
         status = self._command.poll()
         if status is not None:
+            if not self._seen:  # it ended before the source could look at it
+                batch = replace(batch, lifetimes=(self._command.lifetime(self._started_ns),))
             return replace(batch, ended=True, exit_status=status)
         over = self._duration_ns is not None and now_ns >= self._started_ns + self._duration_ns
         if (over or self.stopping) and not self._asked_ns:
@@ -147,7 +192,7 @@ def _account(user: str | None) -> pwd.struct_passwd | None:
         try:
             return pwd.getpwnam(user) if not user.isdigit() else pwd.getpwuid(int(user))
         except KeyError:
-            raise InputError(f"there is no user {user}") from None
+            raise InputError(f"there is no user {user}", remedy="name another with --user") from None
     if os.geteuid() == 0 and os.environ.get("SUDO_UID", "").isdigit():
         with contextlib.suppress(KeyError):
             return pwd.getpwuid(int(os.environ["SUDO_UID"]))

@@ -160,3 +160,11 @@ def test_the_program_lives_on_after_mining(program: Programs) -> None:
         assert child.poll() is None
         with Text(family(child.pid)) as text:
             assert text.changed() == []
+
+
+@pytest.mark.parametrize(("argv", "name", "status"), [(["/bin/true"], "true", 0), (["sh", "-c", "exit 7"], "sh", 7)])
+def test_a_command_that_ends_at_once_is_named(argv: list[str], name: str, status: int) -> None:
+    """What was executed is known, though nobody saw it run."""
+    program = mined("--", *argv, seconds=5)["program"]
+    assert (program["name"], program["exit_status"]) == (name, status)
+    assert program["path"].startswith("/") and program["build_id"]
