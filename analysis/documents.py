@@ -152,7 +152,9 @@ def parsed_document(content: str | bytes, where: object) -> Document:
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error).splitlines()[0]
         raise InputError(f"{where} is no JSON: {reason}") from error
     schema = document.get("schema") if isinstance(document, dict) else None
-    if schema != SPECIFICATION or not isinstance(document.get("functions"), list):
+    if schema == SPECIFICATION and not isinstance(document.get("functions"), list):
+        raise InputError(f"{where} is no {SPECIFICATION}: functions is no list", remedy="write it anew")
+    if schema != SPECIFICATION:
         raise InputError(f"{where} is no {SPECIFICATION} but {text.escaped(str(schema)[:60])}")
     _check_shape(document, where)
     return cast("Document", document)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -104,6 +104,7 @@ def replay(
     config: str | Path | None = None,
     settings: Settings | None = None,
     detail: bool = False,
+    report: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Return the specification that a recording leads to.
 
@@ -118,6 +119,8 @@ def replay(
         decisions are not compared: an open loop.
     detail : bool
         As in ``specification``.
+    report : callable
+        Gets one line if the recording was cut: what is whole is replayed.
 
     Raises
     ------
@@ -136,6 +139,8 @@ def replay(
             state = _step(state, jobs, number, event, recorded, settings)
         if state.started is None:
             raise InputError(f"{path} holds no event", remedy="the mining ended before it began")
+        if not state.stopped:
+            report(f"{path} is cut after event {number}: the mining went on; this is what it knew then")
         return last_specification(state, detail=detail)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         what = f"{type(error).__name__}: {error}"

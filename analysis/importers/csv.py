@@ -92,10 +92,12 @@ def _why(error: csv.Error, lines_read: int) -> str:
 
 def _header(block: bytes, faults: Faults, required: Sequence[str]) -> list[str]:
     """Return the names of the columns, none for an empty file."""
+    if b"\0" in block.split(b"\n", 1)[0]:
+        raise InputError(f"{faults.source} is a binary file, not CSV", remedy="name a text file with a header line")
     try:
         row = next(csv.reader([_text(block.split(b"\n", 1)[0])]), []) if block.strip() else []
     except csv.Error as error:
-        raise InputError(f"{faults.source}: line 1: {error}") from None
+        raise InputError(f"{faults.source}: line 1: {_why(error, 1)}") from None
     columns = [name.strip().lower() for name in row]
     if required and not columns:
         raise InputError(f"{faults.source} is empty", remedy=f"the first line names the columns: {','.join(required)}")

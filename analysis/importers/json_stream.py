@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
+from specmine.model.errors import InputError
+
 from .records import Faults
 
 _BLOCK = 1 << 20
@@ -28,6 +30,11 @@ def elements(file: BinaryIO, key: str, faults: Faults) -> Iterator[tuple[int, An
     faults : Faults
         Takes up what is no JSON; what follows it is not read, as nobody knows where it goes on.
 
+    Raises
+    ------
+    InputError
+        If there is no such array in a text that is not empty.
+
     Yields
     ------
     int, object
@@ -37,12 +44,12 @@ def elements(file: BinaryIO, key: str, faults: Faults) -> Iterator[tuple[int, An
     start = re.compile(rf'"{re.escape(key)}"\s*:\s*\[')
     decode = json.JSONDecoder().raw_decode
     buffer, at, line, ended = "", 0, 1, False
-    inside, first = False, True
+    inside, first, known, empty = False, True, False, True
     while True:
         if not inside:
             found = start.search(buffer, at) or (re.compile(r"\s*\[").match(buffer) if first else None)
             if found:
-                inside, first = True, False
+                inside, first, known = True, False, True
                 line += buffer.count("\n", at, found.end())
                 at = found.end()
         if inside:
@@ -67,11 +74,19 @@ def elements(file: BinaryIO, key: str, faults: Faults) -> Iterator[tuple[int, An
                     yield line, value
                     continue
         if ended:
+            _check_found(known or empty, key, faults)
             return
         more = text.read(_BLOCK)
+        empty = empty and not more.strip()
         ended = not more
         keep = at if inside else max(at, len(buffer) - len(key) - 64)
         if not inside:
             line += buffer.count("\n", at, keep)
         first = first and not buffer.strip()
         buffer, at = buffer[keep:] + more, 0
+
+
+def _check_found(found: bool, key: str, faults: Faults) -> None:
+    """Raise InputError if a text is of another kind."""
+    if not found:
+        raise InputError(f"{faults.source} holds no array {key}", remedy="choose its format with --from")

@@ -14,7 +14,7 @@ from specmine.analysis.wording.states import counted
 from specmine.cli.base.exit_codes import data_code
 from specmine.cli.base.options import config_option, output_option, result_format_option
 from specmine.cli.base.output import destination, write_stderr
-from specmine.model.text import count, share
+from specmine.model.text import count, plural, share
 
 from .mine import form_of, result_text
 
@@ -83,7 +83,7 @@ def mine_file(
     )
     if found.skipped:
         first = found.document["collection"]["source"]["first_skipped"]
-        write_stderr(f"specmine: skipped {count(found.skipped)} bad lines; line {first['line']}: {first['reason']}")
+        write_stderr(f"specmine: skipped {plural(found.skipped, 'bad line')}; line {first['line']}: {first['reason']}")
     for warning in found.document["collection"]["source"]["warnings"]:
         write_stderr(f"specmine: warning: {warning}")
     if functions and found.records and not found.document["functions"]:

@@ -53,7 +53,7 @@ def command(pid: int | None, form: str) -> int:
     from specmine.probes import doctor  # noqa: PLC0415
 
     if pid is not None and not Path(f"/proc/{pid}").is_dir():
-        raise InputError(f"there is no process {pid}")
+        raise InputError(f"there is no process {pid}", remedy="see `ps -e`")
 
     compiler = doctor.Check(
         name="compiler",

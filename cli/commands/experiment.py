@@ -70,11 +70,13 @@ def run_command(
 
     Exit code 3 if one was skipped or gave no sure result; 4 if load cannot be limited or started on this host.
     """
-    from specmine.experiments.results.journal import default_path  # noqa: PLC0415
+    from specmine.experiments.results.journal import check_journal, default_path  # noqa: PLC0415
     from specmine.experiments.runner.admission import run_admitted  # noqa: PLC0415
 
     if pid is not None and not Path(f"/proc/{pid}").is_dir():
-        raise InputError(f"there is no process {pid}")
+        raise InputError(f"there is no process {pid}", remedy="see `ps -e`")
+    if state is not None:
+        check_journal(state)
     request = {
         "names": [experiment.known(name) for name in names],
         "parameters": experiment.parameters(names, settings),

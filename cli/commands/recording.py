@@ -64,6 +64,6 @@ def replay(file: Path, config: Path | None, output: Path | None, form: str | Non
         settings = settings_of(load_config(config))
         write_stderr(f"specmine: open loop: {config} decides now, but could not choose what was recorded")
     with destination(output) as write:
-        document = repeated(file, settings=settings)
+        document = repeated(file, settings=settings, report=lambda text: write_stderr(f"specmine: {text}"))
         write(result_text(document, form_of(form, output)))
     return data_code(any(map(is_asserted, functions_of(document))))

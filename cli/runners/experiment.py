@@ -151,7 +151,9 @@ def measured(path: Path, function: str | None) -> Distribution:
         with path.open("rb") as file:
             is_document = file.read(64).lstrip()[:1] == b"{"
         found = _of_document(json.loads(path.read_bytes()), function) if is_document else _of_csv(path, function)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+    except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"no durations in {path}: {error}") from error
     if not found[0]:
         raise InputError(f"no durations of {function or 'any function'} in {path}")

@@ -10,7 +10,7 @@ from typing import Any
 from specmine.cli.base.output import emit
 from specmine.cli.base.sources import ask_daemon
 from specmine.daemon.documents.json_text import json_text
-from specmine.model.errors import NoData
+from specmine.model.errors import InputError, NoData
 from specmine.probes.holder.time_scale import TIME_SCALE
 
 CONFIRMED_S = 3.0 * TIME_SCALE
@@ -51,6 +51,8 @@ def switch_probes(*, off: bool, socket: Path | None, file: Path | None, form: st
             daemon = False
     seen: Seen | None = None
     if not daemon:
+        if off and file is not None and not file.parent.is_dir():
+            raise InputError(f"there is no folder {file.parent}", remedy="name the file of the daemon's kill_switch")
         switch(path, off=off)
         seen = _looked() if off else None
     elif not (left := _confirmed(off, socket)).done:

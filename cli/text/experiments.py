@@ -71,7 +71,8 @@ def prediction_lines(document: Mapping[str, Any]) -> list[str]:
     """Return a prediction as text."""
     how = document["beside"]
     threads = plural(how["rivals"], "competing thread")
-    lines = [f"{threads} on {how['cores']:g} CPUs, slice {quantity(how['slice_seconds'], 's')}:"]
+    cpus = f"{how['cores']:g} CPU{'' if how['cores'] == 1 else 's'}"
+    lines = [f"{threads} on {cpus}, slice {quantity(how['slice_seconds'], 's')}:"]
     lines += [
         f"{name:<7} {quantity(document['alone'][f'{name}_seconds'], 's'):>10} alone"
         f" {quantity(document['predicted'][f'{name}_seconds'], 's'):>10} predicted"

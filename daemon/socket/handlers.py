@@ -185,7 +185,7 @@ class RequestHandlers:
         wanted, name = text_of(request, "build"), text_of(request, "name")
         state = self._state()
         living = {each.build_id for each in state.lifetimes.values()} if state else set()
-        known = sorted(self._builds() | living)
+        known = sorted((self._builds() | living) - {""})
         found = [each for each in known if each == wanted] or [each for each in known if each.startswith(wanted)]
         if len(found) != 1:
             raise InputError(

@@ -106,6 +106,18 @@ def read_journal(path: Path) -> Journal:
     )
 
 
+def check_journal(path: Path) -> None:
+    """Raise InputError if a file is there that is no journal: it is not replaced by one."""
+    if not path.exists():
+        return
+    try:
+        content = json.loads(path.read_bytes() or "{}") if path.is_file() else None
+    except (OSError, ValueError):
+        content = None
+    if not isinstance(content, dict) or content.get("schema", SCHEMA) != SCHEMA:
+        raise InputError(f"{path} holds no results of experiments", remedy="name another file with --state")
+
+
 def write_journal(path: Path, journal: Journal) -> None:
     """Write a journal in place of the one before.
 

@@ -87,7 +87,7 @@ _READABLE = {
     "QUOTED": "`a name`",
     "CONDITION": "a condition on the call path",
     "LPAR": "(", "RPAR": ")", "LBRACE": "{", "RBRACE": "}", "LSQB": "[", "RSQB": "]", "COLON": ":", "COMMA": ",",
-    "EQ": "=", "TILDE": "~", "VBAR": "|", "AT": "at", "__ANON_0": "=>", "STAR": "*", "SLASH": "/",
+    "EQ": "=", "TILDE": "~", "VBAR": "|", "AT": "at", "__ANON_0": "=>", "__ANON_1": "@", "STAR": "*", "SLASH": "/",
     "SEMICOLON": ";", "$END": "the end",
 }  # fmt: skip
 

@@ -90,7 +90,7 @@ def check_choice(selection: Selection) -> str:
     if selection.pid:
         found = proc.process(selection.pid)
         if found is None or found.zombie:
-            raise InputError(f"there is no process {selection.pid}")
+            raise InputError(f"there is no process {selection.pid}", remedy="see `ps -e`")
         if proc.executable(selection.pid) is None:
             if proc.executable_path(selection.pid):
                 return ""

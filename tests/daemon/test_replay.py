@@ -168,8 +168,12 @@ def test_a_recording_cut_short_replays_to_its_end(recorded: tuple[Path, str], tm
     """A crash in the middle of a line loses that line only."""
     data = recorded[0].read_bytes()
     (tmp_path / "cut.jsonl").write_bytes(data[: len(data) // 2])
-    document = replay(tmp_path / "cut.jsonl")
+    said: list[str] = []
+    document = replay(tmp_path / "cut.jsonl", report=said.append)
     assert 0 < document["collection"]["seconds"] < 12
+    assert len(said) == 1 and "is cut after event" in said[0]
+    replay(recorded[0], report=said.append)
+    assert len(said) == 1
 
 
 @pytest.mark.parametrize(

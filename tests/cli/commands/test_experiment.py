@@ -158,6 +158,24 @@ def test_predict_reads_durations_and_documents(outcome: Outcome, tmp_path: Path)
     assert "no durations" in err
 
 
+@pytest.mark.parametrize("content", [b"\x7fELF\x02\x01\x01\0", b'{"schema": "specmine.specification/1"}'])
+def test_run_replaces_no_foreign_file(content: bytes, outcome: Outcome, tmp_path: Path) -> None:
+    """A file that holds no results of experiments stays as it is."""
+    path = tmp_path / "other"
+    path.write_bytes(content)
+    code, out, err = outcome("experiment", "run", "additional-load", "--set", "seconds=10ms", "--state", path)
+    assert (code, out, path.read_bytes()) == (2, "", content)
+    assert "holds no results of experiments; name another file" in err
+
+
+def test_predict_says_what_is_wrong_with_its_file(outcome: Outcome, tmp_path: Path) -> None:
+    """A file that is not there, and one that is no text."""
+    (tmp_path / "elf").write_bytes(b"\x7fELF\x02\x01\x01\0\r\x00\n")
+    for path, words in (("/nonexistent", "cannot read /nonexistent: No such file"), (tmp_path / "elf", "binary file")):
+        code, out, err = outcome("experiment", "predict", path, "--rivals", "1", "--slice", "4ms")
+        assert (code, out) == (2, "") and words in err
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_run_looks_and_answers_in_both_formats(outcome: Outcome, tmp_path: Path) -> None:
     """An experiment that only looks runs on any host; the journal has it then."""

@@ -266,7 +266,7 @@ def test_replay_prints_what_mine_printed(
     outcome: Outcome,
 ) -> None:
     """Replay of the same data gives the same bytes, in both formats and into a file."""
-    monkeypatch.setattr(replaying, "replay", lambda path, *, settings: document)
+    monkeypatch.setattr(replaying, "replay", lambda path, *, settings, report: document)
     for form in ("text", "json"):
         code, out, err = outcome("replay", tmp_path / "r", "--format", form)
         assert (code, out, err) == (0, outcome("mine", "-p", "1", "--format", form)[1], "")
@@ -282,7 +282,7 @@ def test_replay_under_other_settings(
     """With --config the settings of that file decide, and it is said that the loop is open."""
     given: list[Any] = []
 
-    def replay(path: Path, *, settings: Any) -> dict[str, Any]:
+    def replay(path: Path, *, settings: Any, report: Any) -> dict[str, Any]:
         given.append(settings)
         return document
 

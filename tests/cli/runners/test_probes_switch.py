@@ -84,3 +84,10 @@ def test_a_daemon_that_hangs_has_not_told_its_file(
     assert (code, out) == (3, "")
     assert f"{default} is there; if its configuration names another one: --file FILE\n" in err
     assert default.exists()
+
+
+def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path, outcome: Outcome) -> None:
+    """A misspelt --file is a mistake, and leaves nothing."""
+    code, out, err = outcome("off", "--file", tmp_path / "no" / "off")
+    assert (code, out) == (2, "") and "there is no folder" in err
+    assert not list(tmp_path.iterdir())
