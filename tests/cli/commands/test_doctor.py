@@ -106,4 +106,4 @@ def test_json_has_the_contracts_fields(host: Callable[..., list[int | None]], ou
 def test_an_unknown_pid_is_2(host: Callable[..., list[int | None]], outcome: Outcome) -> None:
     """A process that is not there is the user's mistake, not the host's."""
     host(GOOD)
-    assert outcome("doctor", "-p", 1 << 22) == (2, "", "specmine: there is no process 4194304\n")
+    assert outcome("doctor", "-p", 1 << 22) == (2, "", "specmine: there is no process 4194304; see `ps -e`\n")
