@@ -30,6 +30,8 @@ _SIZE_UNITS = {
     "gb": 1000**3,
     "gib": 1 << 30,
 }
+_MOST_LETTERS = 100
+"""Of a text: longer ones say nothing that fits, and Python refuses to read very long numbers."""
 _NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 _DURATION = re.compile(rf"(?:{_NUMBER}\s*[a-zµμ]+\s*)+", re.ASCII)
 _DURATION_PART = re.compile(rf"({_NUMBER})\s*([a-zµμ]+)", re.ASCII)
@@ -45,7 +47,7 @@ def parse_duration(text: str) -> int:
     ValueError
         If there is no unit, or an unknown one.
     """
-    stripped = text.strip()
+    stripped = _short(text, "a duration").strip()
     if stripped == "0":
         return 0
     if not _DURATION.fullmatch(stripped):
@@ -66,7 +68,7 @@ def parse_size(text: str) -> int:
     ValueError
         If it is not a number with a known unit.
     """
-    match = _SIZE.fullmatch(text.strip())
+    match = _SIZE.fullmatch(_short(text, "a size").strip())
     if match is None or match[2].lower() not in _SIZE_UNITS:
         raise ValueError(f"{text!r} is not a size such as 64MiB")
     return _whole(Fraction(match[1]) * _SIZE_UNITS[match[2].lower()], text)
@@ -80,7 +82,7 @@ def parse_ratio(text: str) -> float:
     ValueError
         If it is none of them.
     """
-    match = _RATIO.fullmatch(text.strip())
+    match = _RATIO.fullmatch(_short(text, "a ratio").strip())
     if match is None:
         raise ValueError(f"{text!r} is not a ratio such as 1% or 0.01")
     return float(match[1]) / (100.0 if match[2] else float(match[3] or 1))
@@ -105,6 +107,12 @@ def show_size(size: int) -> str:
 def show_ratio(ratio: float) -> str:
     """Write a ratio in per cent."""
     return f"{ratio * 100:g}%"
+
+
+def _short(text: str, what: str) -> str:
+    if len(text) > _MOST_LETTERS:
+        raise ValueError(f"{text[:40]!r}... has {len(text):,} letters, too many for {what}")
+    return text
 
 
 def _whole(value: Fraction, text: str) -> int:

@@ -17,6 +17,11 @@ from .tree import Config, Program
 T = TypeVar("T")
 _MAXIMUM_BYTES = 64 << 10
 """Several thousand programs. The parser takes a second of CPU time for 10 kB."""
+_MOST_LETTERS = 100
+"""Of a number: no key takes one that needs more, and Python refuses to write very long ones."""
+_NUMBERS = {"tag:yaml.org,2002:int": "whole number", "tag:yaml.org,2002:float": "number"}
+_UNREADABLE = (ValueError, LookupError, AttributeError, TypeError, ArithmeticError)
+"""What PyYAML raises beside its own errors where a text does not fit its tag, or a character has no such code."""
 
 
 class ConfigError(InputError):
@@ -72,7 +77,7 @@ def parse_config(text: str, *, name: str = "configuration") -> Config:
     """
     try:
         loader = yaml.SafeLoader(text)
-        node = loader.get_single_node()
+        node = _document(loader, name)
         return Config() if node is None else _read_tree(Config, node, loader, "")
     except RecursionError as error:
         raise ConfigError(f"{name}: nested too deeply") from error
@@ -86,14 +91,21 @@ def parse_config(text: str, *, name: str = "configuration") -> Config:
         raise ConfigError(f"{name}:{mistake.line}: {mistake}") from mistake
 
 
+def _document(loader: yaml.SafeLoader, name: str) -> yaml.Node | None:
+    """Return the root of the document, None if it is empty."""
+    try:
+        return loader.get_single_node()
+    except _UNREADABLE as error:
+        raise ConfigError(f"{name}:{loader.line + 1}: not YAML: a number or character is out of range") from error
+
+
 def _read_tree(kind: type[T], node: yaml.Node, loader: yaml.SafeLoader, prefix: str) -> T:
     """Return the dataclass ``kind`` from a mapping node."""
-    if _is_null(node):
-        return kind()
     known: dict[str, Field[Any]] = {key_name(item.name): item for item in fields(kind)}  # type: ignore[arg-type]
     values: dict[str, Any] = {}
     places: dict[str, yaml.Node] = {}
-    for name, value_node, key_node in _entries(node, prefix.rstrip(".") or "the configuration"):
+    entries = () if _is_null(node) else _entries(node, prefix.rstrip(".") or "the configuration")
+    for name, value_node, key_node in entries:
         item = known.get(name)
         if item is None:
             raise _Mistake(key_node, _unknown(f"{prefix}{name}"))
@@ -150,7 +162,16 @@ def _plain(node: yaml.Node, loader: yaml.SafeLoader) -> object:
 
 
 def _scalar(node: yaml.Node, loader: yaml.SafeLoader) -> object:
-    value: object = loader.construct_object(node)
+    kind = _NUMBERS.get(node.tag)
+    if kind and len(node.value) > _MOST_LETTERS:
+        raise ValueError(f"{shown(node.value)} has more than {_MOST_LETTERS} letters, too many for a number")
+    try:
+        value: object = loader.construct_object(node)
+    except _UNREADABLE:
+        kind = kind or "!!" + node.tag.rpartition(":")[2]
+        raise ValueError(f"{shown(node.value)} is not a {kind}") from None
+    if isinstance(value, list | dict | set):  # !!seq before a text: PyYAML would complain later
+        raise ValueError(f"{shown(node.value)} is a plain value and has the tag of a collection")
     if isinstance(value, int) and not isinstance(value, bool) and ":" in node.value:
         return node.value  # YAML 1.1 reads 1:30 in base 60; nobody means that
     return value

@@ -157,6 +157,23 @@ def test_metrics_can_be_switched_off() -> None:
             "f.yaml:1: not YAML: could not determine a constructor",
         ),
         ("\x00", "not YAML"),
+        ('windows:\n  calls: !!int ""', "f.yaml:2: windows.calls: '' is not a whole number"),
+        ('windows: {calls: !!int "-"}', "windows.calls: '-' is not a whole number"),
+        ("windows: {calls: !!int 0x_}", "windows.calls: '0x_' is not a whole number"),
+        ("windows: {calls: 0x_}", "windows.calls: '0x_' is not a whole number"),
+        ('mining: {match_threshold: !!float ""}', "mining.match_threshold: '' is not a number"),
+        ("experiments: {enabled: !!bool zz}", "experiments.enabled: 'zz' is not a !!bool"),
+        ("windows: {length: !!timestamp zzz}", "windows.length: 'zzz' is not a !!timestamp"),
+        ("functions: {watch: !!seq x}", "functions.watch: 'x' is a plain value and has the tag of a collection"),
+        ("programs: [~]", "f.yaml:1: programs[0]: choose a program by exactly one of exe, pid, unit and cgroup"),
+        ("programs:\n- pid: 7\n- ~", "f.yaml:3: programs[1]: choose a program by exactly one"),
+        ("windows: {calls: " + "9" * 60_000 + "}", "has more than 100 letters, too many for a number"),
+        ("programs: [{pid: 0x" + "f" * 4000 + "}]", "has more than 100 letters, too many for a number"),
+        ("budget: {overhead: " + "9" * 400 + "}", "has more than 100 letters, too many for a number"),
+        ("windows: {length: " + "1" * 60_000 + "s}", "has 60,001 letters, too many for a duration"),
+        ("store: {limit: " + "1" * 5000 + "MiB}", "has 5,003 letters, too many for a size"),
+        (r'log: {level: "\UFFFFFFFF"}', "f.yaml:1: not YAML: a number or character is out of range"),
+        ("%YAML 1." + "1" * 5000 + "\n---\n", "not YAML: a number or character is out of range"),
     ],
 )
 def test_a_mistake_is_named(text: str, said: str) -> None:
@@ -188,6 +205,46 @@ def test_any_document_is_a_configuration_or_a_named_mistake(document: Any) -> No
         assert isinstance(parse_config(yaml.safe_dump(document)), Config)
     except ConfigError as error:
         assert "\n" not in str(error)
+
+
+TAGS = (
+    "int",
+    "float",
+    "bool",
+    "null",
+    "timestamp",
+    "binary",
+    "str",
+    "seq",
+    "map",
+    "set",
+    "omap",
+    "pairs",
+    "merge",
+    "x",
+)
+GARBAGE = st.sampled_from(["", "-", "+", ".", ":", "_", "0x_", "0b", "0o", "1:_", "zz", "9" * 5000, "2001-99-99"])
+
+
+@given(
+    st.sampled_from([*sorted(known_keys()), "programs.exe"]),
+    st.sampled_from(TAGS),
+    GARBAGE | st.text(max_size=8) | st.from_regex(r"[-+0-9_.:xbeoTZ]{0,12}", fullmatch=True),
+    st.booleans(),
+)
+def test_any_value_with_any_tag_is_read_or_named(name: str, tag: str, value: str, in_list: bool) -> None:
+    """A text that does not fit its tag is a mistake with file and line, whatever PyYAML makes of it."""
+    quoted = yaml.safe_dump(value, default_style='"', width=1 << 20).strip()
+    written = f"[!!{tag} {quoted}]" if in_list else f"!!{tag} {quoted}"
+    for part in reversed(name.split(".")):
+        written = f"{{{part}: {written}}}"
+    if name.startswith("programs."):
+        written = f"{{programs: [{written.removeprefix('{programs: ').removesuffix('}')}]}}"
+    try:
+        parse_config(written, name="f.yaml")
+    except ConfigError as error:
+        assert str(error).startswith("f.yaml:1: ")
+        assert "\n" not in str(error) and "4300" not in str(error)
 
 
 @given(st.sampled_from(sorted(known_keys())), st.none() | st.booleans() | st.integers() | st.floats() | st.text())

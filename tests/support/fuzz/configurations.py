@@ -28,6 +28,7 @@ _WORDS = (
     "windows: {length: 1:30:00}\n",
     "store: {path: !!binary aGVsbG8=}\n",
     "programs: 2001-01-01\n",
+    "programs: [~, ~]\n",
     "? [a, b]\n: c\n",
     "%YAML 9.9\n---\nbudget: {}\n",
     "--- {}\n--- {}\n",
@@ -36,13 +37,17 @@ _WORDS = (
 )
 
 
+_TAGS = ("int", "float", "bool", "null", "timestamp", "binary", "str", "seq", "map", "set", "omap", "pairs", "merge")
+_SHORT = ('""', '"-"', '"0x_"', '":"', "zz", "~", "2001-99-99", "9" * 60_000, '"\\ud800"', '"\\UFFFFFFFF"')
+
+
 def attempts(folder: Path, chance: random.Random) -> Iterator[Attempt]:
     """Damage the default configuration, or write what is no configuration at all, and check it."""
     text = default_text()
     tree = yaml.safe_load(text)
     file = folder / "damaged.yaml"
     while True:
-        match chance.randrange(5):
+        match chance.randrange(6):
             case 0:
                 data = damaged_bytes(text.encode(), chance)
             case 1:
@@ -51,6 +56,10 @@ def attempts(folder: Path, chance: random.Random) -> Iterator[Attempt]:
                 data = (chance.choice(_WORDS) + damaged_lines(text, chance)).encode("utf-8", "backslashreplace")
             case 3:
                 data = chance.choice(_WORDS).encode()
+            case 4:
+                section = chance.choice([key for key, value in tree.items() if isinstance(value, dict)])
+                tagged = f"!!{chance.choice(_TAGS)} {chance.choice(_SHORT)}"
+                data = f"{section}: {{{chance.choice(list(tree[section]))}: {tagged}}}\n".encode()
             case _:
                 data = damaged_json(tree, chance).encode()  # which is YAML
         file.write_bytes(data)
