@@ -29,6 +29,8 @@ LOOK_S, STOPPED_LOOKS = 0.25, 4
 """How often it is looked whether the child is stopped, and how often in a row it must be to be killed."""
 PAUSES_S = (0.5, 2.0)
 """After a child that broke another is started, so often and after such pauses."""
+END_S = 10.0 * TIME_SCALE
+"""Time that a child may take to end after its answer."""
 _MOST_FDS = 250
 
 
@@ -118,10 +120,11 @@ def _run(
             ours.sendmsg([json.dumps(request).encode()], packed)
             _await_answer(ours, child.pid, given_up)
             data, made = _receive(ours)
-        except OSError as error:
-            child.kill()
+            child.wait(END_S)
+        except (OSError, subprocess.TimeoutExpired) as error:
             raise HelperError(f"the compiling child did not answer: {error}") from error
-        finally:
+        finally:  # also at a signal: nobody else ends it
+            child.kill()
             child.wait()
         words.seek(0)
         noise = words.read().decode(errors="replace").strip().splitlines()

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from specmine.model.errors import HostError
 
+from .open_files import check_open_files
+
 CAPABILITIES = {
     "CAP_DAC_READ_SEARCH": 2,
     "CAP_SYS_PTRACE": 19,
@@ -55,8 +57,9 @@ def check_bpf(interpreter: str) -> None:
     Raises
     ------
     HostError
-        Capabilities are missing; the message says which.
+        Capabilities are missing, and the message says which; or too few files may be open.
     """
+    check_open_files()
     missing = lacking(effective_capabilities(), FOR_BPF)
     if missing and not _gives_rights(interpreter):
         raise HostError(

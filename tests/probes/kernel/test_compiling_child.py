@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from pathlib import Path
@@ -50,4 +51,22 @@ def test_a_child_that_does_not_end_is_killed(
     began = time.monotonic()
     with pytest.raises(HelperError, match="it takes too long"):
         answer(interpreter(tmp_path, cpu_s=cpu_s, waits_s=waits_s), {})
+    assert time.monotonic() - began < patient(60)
+
+
+def test_a_child_is_killed_where_a_signal_ends_the_wait(tmp_path: Path) -> None:
+    """SIGTERM and SIGINT raise here; before, the wait for the child began again and lasted as long as the child."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    began = time.monotonic()
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        with pytest.raises(KeyboardInterrupt):
+            answer(interpreter(tmp_path, waits_s=600.0), {})
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
     assert time.monotonic() - began < patient(60)
