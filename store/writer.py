@@ -20,7 +20,7 @@ from .protocol import Store
 from .retention import Retention
 from .schema import Record
 from .tables.hosts import Host
-from .writes import Writes
+from .writes import Writes, in_table_order
 
 _MOST_WAITING = 5000
 """Records of each type that wait at most."""
@@ -150,28 +150,43 @@ class StoreWriter:
         with self._lock:
             parts, self._waiting = self._waiting, []
             asked = self._asked
-        writes = Writes.joined(parts)
+        rest = [Writes.joined(parts)]
         try:
             if self._damage:
-                writes = self._begin_anew(writes)
-            if writes:
-                self._store.write(writes, self._utc_ns())
-                self._written(writes)
-                writes = Writes()  # thinning may fail too, and must not bring it back
+                rest = [self._begin_anew(rest[0])]
+            while rest:  # empty when thinning fails, which must not bring anything back
+                self._write_first(rest)
             with self._progress:
                 self._answered = asked
                 self._progress.notify_all()
             self._thin(self._utc_ns())
         except (StoreError, OSError) as error:
-            self._failed(writes, error)
-        except (ValueError, TypeError, ArithmeticError) as error:
-            # No store would take this, so trying again would block everything behind it
-            self._count(failures=1, dropped=len(writes.of(Observation)))
-            self._report(f"something could not be written to the store and is dropped: {error}")
+            self._failed(Writes.joined(rest), error)
         else:
             if self._failing:
                 self._failing = False
                 self._report("the store works again")
+
+    def _write_first(self, rest: list[Writes]) -> None:
+        """Write the first part and take it away. If no store would take it, halve it, or drop its one record.
+
+        Trying again would block everything behind it. Halves are in the order in which records refer to each other.
+        """
+        part = rest[0]
+        if part:
+            try:
+                self._store.write(part, self._utc_ns())
+            except (ValueError, TypeError, ArithmeticError) as error:
+                records = in_table_order(part.records)
+                if len(records) > 1:
+                    half = len(records) // 2
+                    rest[:1] = [Writes(records[:half]), Writes(records[half:])]
+                    return
+                self._count(failures=1, dropped=1)
+                self._report(f"something could not be written to the store and is dropped: {error}")
+            else:
+                self._written(part)
+        del rest[0]
 
     def _written(self, writes: Writes) -> None:
         referred: tuple[Any, ...] = writes.of(*_REFERRED)

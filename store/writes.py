@@ -55,6 +55,15 @@ class Writes:
         return Writes(tuple(reversed(newest)))
 
 
+def in_table_order(records: Iterable[Record]) -> tuple[Record, ...]:
+    """Return records in the order of their tables, in which one transaction writes them."""
+    first: dict[type, int] = {}
+    for number, table in enumerate(SCHEMA.tables):
+        for kind in table.takes or (table.record,):
+            first.setdefault(kind, number)
+    return tuple(sorted(records, key=lambda record: first[type(record)]))
+
+
 def write(db: Database, schema: Schema, writes: Writes, utc_ns: int) -> None:
     """Write everything to the tables of a schema; the caller has begun a transaction."""
     offsets = {row["boot_id"]: row["utc_offset_ns"] for row in db.execute("SELECT boot_id, utc_offset_ns FROM hosts")}

@@ -25,7 +25,7 @@ from specmine.store import Store
 
 from .budget_leases import BudgetLeases
 from .peer import Peer
-from .request_fields import optional_text, span_asked, text_of
+from .request_fields import comment_of, label_of, optional_text, span_asked, text_of
 from .violation_requests import keys_of_program, matching_violations, names_of_open, user_of, with_explained
 
 Request = Mapping[str, Any]
@@ -182,7 +182,7 @@ class RequestHandlers:
 
     def _give_label(self, request: Request, peer: Peer) -> dict[str, Any]:
         _check_right(peer)
-        wanted, name = text_of(request, "build"), text_of(request, "name")
+        wanted, name = text_of(request, "build"), label_of(request)
         state = self._state()
         living = {each.build_id for each in state.lifetimes.values()} if state else set()
         known = sorted((self._builds() | living) - {""})
@@ -205,7 +205,8 @@ class RequestHandlers:
             return {"violations": violations, "changes": [dict(each) for each in entries]}
         _check_right(peer)
         glob, undo = text_of(request, "function"), bool(request.get("undo"))
-        build, program, comment = (optional_text(request, name) for name in ("build", "program", "comment"))
+        build, program = optional_text(request, "build"), optional_text(request, "program")
+        comment = comment_of(request)
         state = self._state()
         functions = state.functions if state is not None else {}
         known = violations_of(state) if state is not None and not undo else ()

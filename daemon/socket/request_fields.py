@@ -9,6 +9,7 @@ from specmine.model.errors import InputError
 
 Request = Mapping[str, Any]
 MOST_HOURS = 31 * 24
+LONGEST_LABEL = 200
 _HOUR_NS = 3_600 * 10**9
 
 
@@ -27,6 +28,22 @@ def optional_text(request: Request, name: str) -> str:
     value = request.get(name, "")
     if not isinstance(value, str) or len(value) > 1000:
         raise InputError(f"{name} is a text of at most 1000 characters")
+    return value
+
+
+def comment_of(request: Request) -> str:
+    """Return what a person says about something, as the command line permits it; '' where it is not there."""
+    value = optional_text(request, "comment")
+    if not value.isprintable():
+        raise InputError("comment is printable text of at most 1000 characters")
+    return value
+
+
+def label_of(request: Request) -> str:
+    """Return the name of a build, as the command line permits it."""
+    value = text_of(request, "name")
+    if len(value) > LONGEST_LABEL or not value.strip() or not value.isprintable():
+        raise InputError(f"name is printable text of 1 to {LONGEST_LABEL} characters")
     return value
 
 

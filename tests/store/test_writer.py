@@ -182,6 +182,21 @@ def test_what_no_store_takes_does_not_block_the_rest(tmp_path: Path) -> None:
     assert observations_in(tmp_path / "s.db") == 1
 
 
+def test_what_no_store_takes_is_lost_alone(tmp_path: Path) -> None:
+    """The records that were written together with it, before and after it, are all written."""
+    reported: list[str] = []
+    with writing(tmp_path / "s.db", reported) as fast:
+        bad = FunctionRecord(function="f", state={"value": float("nan")})
+        fast.put(*map(observation, range(50)), bad, HOST, FUNCTION, *map(observation, range(50, 100)))
+        until(lambda: fast.counts.written == 100)
+        assert (fast.counts.failures, fast.counts.dropped) == (1, 1)
+    assert len(reported) == 1 and "is dropped" in reported[0]
+    with open_store(tmp_path / "s.db", read_only=True) as store:
+        contents, written = store.load(), store.read(Observation)
+    assert sorted(each.start_ns for each in written) == list(range(100))
+    assert (contents.hosts, contents.functions) == ((HOST,), (FUNCTION,))
+
+
 def test_lives_that_ended_long_ago_are_not_remembered(tmp_path: Path) -> None:
     """For a new store after a damaged one: those that run and those that ended lately are enough."""
     reported: list[str] = []
