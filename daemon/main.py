@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from specmine import __version__
+from specmine.daemon.config.host_check import check_named
 from specmine.daemon.config.loader import load_config
 from specmine.daemon.config.tree import Config
 from specmine.daemon.system.descriptors import hold_standard_descriptors
@@ -52,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(parsed: argparse.Namespace) -> int:
     path = parsed.config or (DEFAULT_CONFIG if DEFAULT_CONFIG.exists() else None)
     config = load_config(path) if path else Config()
+    check_named(config, str(path or "the default configuration"))
     if parsed.check_config:
         from .preview import preview  # noqa: PLC0415
 
@@ -86,6 +88,12 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}; see `{self.prog} --help`\n")
 
 
+def _named_path(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("the value is empty")
+    return Path(text)
+
+
 def _print(text: str) -> None:
     """Write a line to standard output, if there is one."""
     try:
@@ -105,7 +113,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument(
         "--config",
-        type=Path,
+        type=_named_path,
         metavar="FILE",
         help=f"the configuration (default: {DEFAULT_CONFIG} if it is there)",
     )

@@ -57,6 +57,8 @@ __all__ = ["START_NS", "Daemon", "Seams"]
 
 _log = logging.getLogger(__name__)
 
+_RELOAD_WAIT_S = 1.0
+"""For a configuration that is a pipe: a loop that stands still for five seconds loses its probes."""
 START_NS = 10_000_000_000
 """So long after its start the daemon keeps its priority: beside busy CPUs the lowest one would delay the first probes,
 after a restart too, by half a minute."""
@@ -251,7 +253,7 @@ class Daemon:
 
     def _changed(self, services: Services, now_ns: int) -> Reloaded | None:
         try:
-            new = load_config(self._path) if self._path else Config()
+            new = load_config(self._path, wait_s=_RELOAD_WAIT_S) if self._path else Config()
             effective = until_restart(self._config, new)
         except (ConfigError, ValueError) as error:
             _log.error("the new configuration is refused, the old one stays", extra=facts(reason=str(error)))

@@ -69,7 +69,19 @@ def tolerance_of(value: str) -> float:
 
 
 # readable: click asks access(2), which does not know of capabilities; who opens the file finds out
-PATH = click.Path(path_type=Path, readable=False)
+
+
+class _NamedPath(click.Path):
+    """A path; an empty text is none, where Python takes it for the working folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuse an empty text."""
+        if value == "":
+            self.fail("The value is empty.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+PATH = _NamedPath(path_type=Path, readable=False)
 
 format_option = click.option(
     "--format",

@@ -20,6 +20,8 @@ N = TypeVar("N", int, float)
 Reader = Callable[[object], Any]
 _ADDRESS = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\s/\[\]]+):([0-9]{1,5})", re.ASCII)
 _HIGHEST_USER = (1 << 32) - 2
+_LONGEST_PATH, _LONGEST_NAME, _LONGEST_SOCKET = 4095, 255, 107
+"""Of a path, a name in it and the path of a socket, in bytes."""
 _SUFFIX = re.compile(r"_(ns|bytes)$")
 
 
@@ -123,8 +125,8 @@ def choice(*options: str) -> Reader:
 
 
 def text(value: object) -> str:
-    """Read a non-empty text without control characters."""
-    if not isinstance(value, str) or not value or any(ord(letter) < 32 for letter in value):
+    """Read a non-empty text without control characters, which can be encoded."""
+    if not isinstance(value, str) or not value or not _is_plain(value):
         raise ValueError(f"{shown(value)} is not a text")
     return value
 
@@ -151,9 +153,19 @@ def _user(value: object) -> int:
 
 def path(value: object) -> str:
     """Read an absolute path without control characters: a daemon has no folder that a relative one starts from."""
-    if not isinstance(value, str) or not value.startswith("/") or any(ord(letter) < 32 for letter in value):
+    if not isinstance(value, str) or not value.startswith("/") or not _is_plain(value):
         raise ValueError(f"{shown(value)} is not an absolute path")
+    if len(value.encode()) > _LONGEST_PATH or any(len(part.encode()) > _LONGEST_NAME for part in value.split("/")):
+        raise ValueError(f"{shown(value)} is longer than a path, or a name in it, can be")
     return value
+
+
+def socket_path(value: object) -> str:
+    """Read the absolute path of a socket."""
+    read = path(value)
+    if len(read.encode()) > _LONGEST_SOCKET:
+        raise ValueError(f"{shown(read)} is longer than the {_LONGEST_SOCKET} bytes that a socket's path can have")
+    return read
 
 
 def optional(reader: Reader) -> Reader:
@@ -184,7 +196,7 @@ def address(value: object) -> tuple[str, int] | None:
     """Read HOST:PORT, [IPV6]:PORT, or ``off`` as None; port 0 is any free one."""
     if value in ("off", False, None):  # YAML 1.1 reads a bare off as false
         return None
-    match = _ADDRESS.fullmatch(value) if isinstance(value, str) else None
+    match = _ADDRESS.fullmatch(value) if isinstance(value, str) and _is_plain(value) else None
     if match is None or int(match[2]) > 65535:
         raise ValueError(f"{shown(value)} is not HOST:PORT such as 127.0.0.1:9752, nor off")
     return match[1].strip("[]"), int(match[2])
@@ -196,6 +208,11 @@ def shown(value: object) -> str:
         return "nothing"
     written = repr(value)
     return written if len(written) <= 60 else written[:57] + "..."
+
+
+def _is_plain(value: str) -> bool:
+    """Return whether a text has no control characters, and no halves of pairs, which nothing can encode."""
+    return not any(ord(letter) < 32 or 0xD800 <= ord(letter) <= 0xDFFF for letter in value)
 
 
 def _between(value: N, low: N, high: N, given: object, show: Callable[[N], str]) -> N:

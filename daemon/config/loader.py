@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import select
+import stat
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
@@ -36,8 +40,15 @@ class _Mistake(ValueError):
         self.line = node.start_mark.line + 1
 
 
-def load_config(path: str | Path) -> Config:
+def load_config(path: str | Path, *, wait_s: float = 10.0) -> Config:
     """Read the configuration from a file.
+
+    Parameters
+    ----------
+    path : path
+        A pipe will do, as long as a program writes to it.
+    wait_s : float
+        Longest time until a pipe ends; a command may have to decrypt what it writes.
 
     Raises
     ------
@@ -45,19 +56,41 @@ def load_config(path: str | Path) -> Config:
         If the file cannot be read, or anything in it is wrong.
     """
     try:
-        with Path(path).open("rb") as file:
-            raw = file.read(_MAXIMUM_BYTES + 1)
-    except OSError as error:
-        raise ConfigError(f"cannot read the configuration {path}: {error.strerror}") from error
+        raw = _content(path, wait_s)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "no file can have this name"
+        raise ConfigError(f"cannot read the configuration {path}: {reason}") from error
     if len(raw) > _MAXIMUM_BYTES:
         raise ConfigError(f"the configuration {path} is larger than 64 KiB")
     try:
         config = parse_config(raw.decode("utf-8"), name=str(path))
-        if Path(config.store.path).is_dir():
+        if os.path.isdir(config.store.path):  # noqa: PTH112  (which takes a path that no folder can have)
             raise ConfigError(f"store.path: {config.store.path} is a folder; name a file in it")
         return config
     except UnicodeDecodeError as error:
         raise ConfigError(f"the configuration {path} is not UTF-8 (byte {error.start})") from error
+
+
+def _content(path: str | Path, wait_s: float) -> bytes:
+    """Return what a file holds, or what comes from a pipe or a terminal, which may never end."""
+    data = b""
+    until_s = time.monotonic() + wait_s
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    try:
+        ready = select.poll()
+        ready.register(fd, select.POLLIN)
+        while len(data) <= _MAXIMUM_BYTES:
+            if not ready.poll(max(0.0, until_s - time.monotonic()) * 1000):
+                raise ConfigError(f"the configuration {path} is a pipe that did not end in {wait_s:g} s")
+            chunk = os.read(fd, _MAXIMUM_BYTES + 1)
+            if not chunk:
+                break
+            data += chunk
+        if not data and stat.S_ISFIFO(os.fstat(fd).st_mode):  # its writer failed, or all was read at the start
+            raise ConfigError(f"the configuration {path} is a pipe with nothing in it")
+    finally:
+        os.close(fd)
+    return data
 
 
 def parse_config(text: str, *, name: str = "configuration") -> Config:

@@ -23,6 +23,7 @@ from .fields import (
     path,
     ratio,
     size,
+    socket_path,
     text,
     text_or_off,
     texts,
@@ -150,7 +151,7 @@ class Metrics:
 class Socket:
     """Where the command line connects."""
 
-    path: str = key(path, "/run/specmine/specmined.sock")
+    path: str = key(socket_path, "/run/specmine/specmined.sock")
     mode: int = key(mode, 0o666)
     group: str | None = key(optional(text), None)
 

@@ -20,19 +20,36 @@ def listening(path: Path, mode: int, group: str | None) -> socket.socket:
         path.parent.mkdir(parents=True, exist_ok=True)
         _clear(path)
         listener.bind(str(path))
-        # Before listen() nobody can connect, so nobody slips in under the first mode
-        if group is not None:
-            shutil.chown(path, group=group)
-        path.chmod(mode)
-        listener.listen(BACKLOG)
     except InputError:
         listener.close()
         raise
-    except (OSError, LookupError) as error:
+    except OSError as error:
         listener.close()
-        reason = getattr(error, "strerror", None) or error
+        reason = error.strerror or error
         raise InputError(f"cannot make the socket {path}: {reason}", remedy="change socket.path") from error
+    try:
+        # Before listen() nobody can connect, so nobody slips in under the first mode
+        if group is not None:
+            _give_to(path, group)
+        path.chmod(mode)
+        listener.listen(BACKLOG)
+    except (OSError, InputError) as error:
+        listener.close()
+        path.unlink(missing_ok=True)
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"cannot make the socket {path}: {error.strerror}", remedy="change socket.path") from error
     return listener
+
+
+def _give_to(path: Path, group: str) -> None:
+    try:
+        shutil.chown(path, group=group)
+    except (OSError, LookupError) as error:
+        reason = getattr(error, "strerror", None) or f"there is no group {group!r}"
+        raise InputError(
+            f"cannot give the socket {path} to the group: {reason}", remedy="change socket.group"
+        ) from error
 
 
 def _clear(path: Path) -> None:

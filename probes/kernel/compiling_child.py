@@ -114,7 +114,9 @@ def _run(
                     env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR": folder, "HOME": folder},
                 )
         except OSError as error:
-            raise HostError(f"cannot run {interpreter}: {error.strerror}") from error
+            raise HostError(
+                f"cannot run {interpreter}: {error.strerror}", remedy="change kernel.interpreter in the configuration"
+            ) from error
         try:
             packed = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
             ours.sendmsg([json.dumps(request).encode()], packed)

@@ -51,6 +51,8 @@ def test_the_default_configuration_passes_the_check(tmp_path: Path) -> None:
         ("budget: {overhed: 1%}", "unknown key budget.overhed; did you mean budget.overhead?"),
         ("windows: {length: 5}", "windows.length: 5 has no unit"),
         ("a: [", "not YAML"),
+        ("socket: {group: nosuch}", "socket.group: there is no group 'nosuch'"),
+        ("kernel: {interpreter: /nonexistent}", "kernel.interpreter: '/nonexistent' is not a file"),
     ],
 )
 def test_a_bad_configuration_is_one_line(tmp_path: Path, text: str, said: str) -> None:

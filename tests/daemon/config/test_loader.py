@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import re
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,11 +16,13 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from specmine.daemon.config.host_check import check_named
 from specmine.daemon.config.loader import ConfigError, known_keys, load_config, parse_config
 from specmine.daemon.config.tree import Config, default_text
 from specmine.mining.settings import MiningSettings
 from specmine.model.units import parse_duration, parse_ratio, parse_size, show_duration, show_size
 from tests.support.paths import ROOT
+from tests.support.patience import patient
 
 SECOND = 10**9
 
@@ -138,6 +144,14 @@ def test_metrics_can_be_switched_off() -> None:
         ("metrics: {listen: 'localhost:99999'}", "is not HOST:PORT"),
         (r'socket: {path: "/x\n/y"}', r"socket.path: '/x\n/y' is not an absolute path"),
         ("socket: {path: specmined.sock}", "socket.path: 'specmined.sock' is not an absolute path"),
+        ("socket: {path: /tmp/" + "x" * 103 + "}", "is longer than the 107 bytes that a socket's path can have"),
+        (r'store: {path: "/tmp/\ud800"}', r"store.path: '/tmp/\ud800' is not an absolute path"),
+        ("store: {path: /tmp/" + "x" * 256 + "}", "is longer than a path, or a name in it, can be"),
+        ("store: {path: " + "/x" * 2048 + "}", "is longer than a path, or a name in it, can be"),
+        (r'programs: [{exe: /x, name: "\ud800"}]', r"programs[0].name: '\ud800' is not a text"),
+        (r'functions: {watch: ["\ud800"]}', r"functions.watch: '\ud800' is not a text"),
+        (r'fleet: {connect: "\ud800"}', r"fleet.connect: '\ud800' is not a text"),
+        (r'metrics: {listen: "\ud800:1"}', r"metrics.listen: '\ud800:1' is not HOST:PORT"),
         ("socket: {mode: 888}", "socket.mode: 888 is not a file mode"),
         ("log: {level: loud}", "log.level: 'loud' is none of debug, info, warning, error"),
         ("functions: {watch: semop}", "functions.watch: 'semop' is not a list; write [semop]"),
@@ -295,6 +309,43 @@ def test_a_store_in_the_place_of_a_folder_is_a_mistake(tmp_path: Path) -> None:
     path.write_text(f"store: {{path: {tmp_path}}}\n")
     with pytest.raises(ConfigError, match="is a folder; name a file in it"):
         load_config(path)
+
+
+def test_a_pipe_is_read_to_its_end(tmp_path: Path) -> None:
+    """Process substitution works, also where what is written comes in parts."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = subprocess.Popen(["sh", "-c", "exec > $0; echo verify_every:; sleep 0.3; echo '  30s'", str(path)])
+    try:
+        assert load_config(path, wait_s=patient(60)).verify_every_ns == 30 * SECOND
+    finally:
+        writer.wait()
+
+
+def test_a_pipe_that_nobody_writes_to_is_not_waited_for(tmp_path: Path) -> None:
+    """Before, a start, a check and a reload blocked for ever; and what was read already is no default configuration."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with pytest.raises(ConfigError, match=r"is a pipe that did not end in 0\.1 s"):
+        load_config(path, wait_s=0.1)
+    read, write = os.pipe()
+    os.close(write)
+    with pytest.raises(ConfigError, match="is a pipe with nothing in it"):
+        load_config(f"/proc/self/fd/{read}", wait_s=patient(60))
+    os.close(read)
+
+
+def test_what_the_host_lacks_is_named() -> None:
+    """A group and an interpreter that are not there are found before a start, by the names of their keys."""
+    for text, said in (
+        ("socket: {group: nosuch}", "f.yaml: socket.group: there is no group 'nosuch'"),
+        ("kernel: {interpreter: /nonexistent}", "f.yaml: kernel.interpreter: '/nonexistent' is not a file"),
+        ("kernel: {interpreter: /usr}", "f.yaml: kernel.interpreter: '/usr' is not a file"),
+    ):
+        with pytest.raises(ConfigError, match=re.escape(said)):
+            check_named(parse_config(text), "f.yaml")
+    check_named(parse_config(f"socket: {{group: root}}\nkernel: {{interpreter: {sys.executable}}}"), "f.yaml")
+    check_named(Config(), "f.yaml")
 
 
 def test_deep_nesting_is_a_mistake() -> None:
