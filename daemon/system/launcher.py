@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import pwd
 import shutil
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from specmine.probes.process import proc
 from specmine.probes.process.proc_files import path_as_text
 from specmine.probes.process.regular_file import open_regular
 
+_PR_SET_PDEATHSIG = 1
 TERMINATE_NS = 5_000_000_000
 """Time between SIGTERM and SIGKILL."""
 
@@ -37,15 +39,18 @@ class Command:
         """Its start time as the kernel counts it."""
         self._executed: tuple[str, str] = ("", "")
         """Path and name of what it executed."""
+        libc, parent = ctypes.CDLL(None), os.getpid()
         self.pid = os.fork()
         if self.pid == 0:
             os.close(self._gate)
             os.close(self._verdict)
-            self._child(gate_read, verdict_write, account)
+            self._child(gate_read, verdict_write, account, lambda: _end_with(libc, parent))
         os.close(gate_read)
         os.close(verdict_write)
 
-    def _child(self, gate: int, verdict: int, account: pwd.struct_passwd | None) -> None:
+    def _child(
+        self, gate: int, verdict: int, account: pwd.struct_passwd | None, end_with_parent: Callable[[], None]
+    ) -> None:
         try:
             if not os.read(gate, 1):
                 os._exit(127)  # the parent ended before it released us
@@ -62,6 +67,7 @@ class Command:
                 os.setgid(account.pw_gid)
                 os.setuid(account.pw_uid)
                 environment |= {"HOME": account.pw_dir, "USER": account.pw_name, "LOGNAME": account.pw_name}
+            end_with_parent()  # forgotten whenever the identity changes, so after that
             os.execvpe(self.argv[0], self.argv, environment)
         except OSError as error:
             os.write(verdict, os.strerror(error.errno or 0).encode())
@@ -134,6 +140,13 @@ class Command:
         if self.poll() is None:
             self.signal(signal.SIGKILL)
             self.wait()
+
+
+def _end_with(libc: ctypes.CDLL, parent: int) -> None:
+    """Have the kernel send us SIGTERM when our parent dies, even by SIGKILL."""
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != parent:  # it died before
+        os._exit(127)
 
 
 class CommandSource:
