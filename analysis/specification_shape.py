@@ -5,6 +5,7 @@ Parts are told by their names, which mean the same wherever they stand. Unknown 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -111,9 +112,22 @@ def check_shape(document: Mapping[str, Any], where: object) -> None:
     where : object
         What to call it in the message.
     """
-    problem = next(_problems(document, "", 0), None)
+    problem = next(_problems(document, "", 0), None) or next(_no_numbers(document), None)
     if problem is not None:
         raise InputError(f"{where} is no specification: {problem}", remedy="make it again")
+
+
+def _no_numbers(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what JSON has no number for, wherever it stands: Python reads it, and cannot write it again."""
+    rest: list[tuple[str, Any]] = [("", document)]
+    while rest:
+        place, value = rest.pop()
+        if isinstance(value, dict):
+            rest += ((f"{place}.{name}" if place else str(name), part) for name, part in value.items())
+        elif isinstance(value, list):
+            rest += ((place, part) for part in value if isinstance(part, dict | list | float))
+        elif isinstance(value, float) and not math.isfinite(value):
+            yield f"{escaped(place[:80])} is {value}, which is no number in JSON"
 
 
 def _problems(value: Any, place: str, depth: int) -> Iterator[str]:

@@ -51,6 +51,8 @@ def _outcome(error: BaseException, *, debug: bool) -> tuple[int, str]:
             outcome = USAGE, f"specmine: {_usage_line(error)}"
         case SpecmineError():
             outcome = error.exit_code, f"specmine: {escaped(str(error))}"
+        case MemoryError():
+            outcome = HOST, "specmine: out of memory: raise the limit (ulimit -v), or free some"
         case BrokenPipeError():
             silence_stdout()
             outcome = FINE, ""

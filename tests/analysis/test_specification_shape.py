@@ -36,6 +36,8 @@ def test_paths_without_a_behaviour_are_accepted() -> None:
         ("calls", "many", "functions[0].calls is 'many'"),
         ("calls", -1, "functions[0].calls is -1"),
         ("time_share", float("nan"), "functions[0].time_share is nan"),
+        ("unknown", [0.5, float("inf")], "functions.unknown is inf, which is no number in JSON"),
+        ("evidence", {"deep": [{"er": float("nan")}]}, "functions.evidence.deep.er is nan"),
         ("function", None, "functions[0].function is None"),
         ("behaviours", None, "functions[0].behaviours is None"),
         ("behaviours", [{"expression": "true", "shares": [1.0]}], "functions[0].behaviours[0] has no calls"),

@@ -28,6 +28,7 @@ def _raising(error: BaseException) -> Callable[[], object]:
         (InputError("no process 7", remedy="look at ps"), 2, "specmine: no process 7; look at ps"),
         (NoData("nothing is stable"), 3, "specmine: nothing is stable"),
         (HostError("no BPF"), 4, "specmine: no BPF"),
+        (MemoryError(), 4, "specmine: out of memory: raise the limit (ulimit -v), or free some"),
         (KeyboardInterrupt(), 130, "specmine: interrupted"),
         (click.Abort(), 130, "specmine: interrupted"),
         (click.UsageError("No such option: --x."), 2, "specmine: no such option: --x"),
