@@ -130,13 +130,37 @@ class OutputFile:
 
 
 @contextmanager
-def destination(path: Path | None) -> Iterator[Callable[[str | bytes], None]]:
-    """Yield what writes the result: to a file that is proved writable before, or to standard output."""
+def destination(path: Path | None, *, never_lost: bool = False) -> Iterator[Callable[[str | bytes], None]]:
+    """Yield what writes the result: to a file that is proved writable before, or to standard output.
+
+    Parameters
+    ----------
+    path : Path, optional
+    never_lost : bool
+        Nobody can get this result again: it goes to standard output if the file cannot be written after all.
+    """
     if path is None:
-        yield lambda content: emit_bytes(content) if isinstance(content, bytes) else emit(content)
+        yield _emit_any
         return
     with OutputFile(path) as file:
-        yield file.write
+
+        def write(content: str | bytes) -> None:
+            try:
+                file.write(content)
+            except InputError as error:
+                if never_lost:
+                    _emit_any(content)
+                    raise InputError(f"{error.message}: the result is on standard output") from error
+                raise
+
+        yield write
+
+
+def _emit_any(content: str | bytes) -> None:
+    if isinstance(content, bytes):
+        emit_bytes(content)
+    else:
+        emit(content)
 
 
 def check_writable(path: str | Path, what: str) -> None:

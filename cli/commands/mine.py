@@ -48,7 +48,7 @@ def command(output: Path | None, form: str | None, **given: Any) -> int:
     Exit code 3 if nothing became stable.
     """
     check_options(**given)
-    with destination(output) as write:
+    with destination(output, never_lost=True) as write:
         document = run_mining(**given)
         write(result_text(document, form_of(form, output)))
     if output is not None:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from specmine.cli.base.output import OutputFile, check_writable
+from specmine.cli.base.output import OutputFile, check_writable, destination
+from specmine.cli.main import run
 from specmine.daemon.documents.json_text import json_text
 from specmine.model.errors import InputError
 
@@ -70,6 +71,25 @@ def test_a_full_device_is_an_input_error() -> None:
     """A disk that is full is one line."""
     with pytest.raises(InputError, match="No space left"), OutputFile("/dev/full") as file:
         file.write("x")
+
+
+def test_a_result_that_nobody_can_get_again_is_not_lost(capsys: pytest.CaptureFixture[str]) -> None:
+    """A disk that is full at the end: the result goes to standard output, and the error says so."""
+    with (
+        pytest.raises(InputError, match="cannot write /dev/full: No space left on device: the result is on standard"),
+        destination(Path("/dev/full"), never_lost=True) as write,
+    ):
+        write("result\n")
+    assert capsys.readouterr().out == "result\n"
+
+
+@pytest.mark.parametrize("option", ["--exe", "--config", "--store"])
+def test_an_empty_path_is_named(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is not the working folder."""
+    assert run(["mine", option, "", "-p", "1"]) == 2
+    out, err = capsys.readouterr()
+    assert not out
+    assert f"invalid value for '{option}': The value is empty" in err
 
 
 @pytest.mark.parametrize("where", [".", "missing/spec.json"])
