@@ -45,6 +45,13 @@ def test_the_default_configuration_passes_the_check(tmp_path: Path) -> None:
     )
 
 
+def test_an_empty_name_is_not_the_working_folder() -> None:
+    """It is a wrong usage, and named."""
+    done = specmined("--config", "")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "specmined: argument --config: the value is empty; see `specmined --help`\n"
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

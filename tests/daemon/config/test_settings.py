@@ -55,7 +55,17 @@ def test_a_reload_leaves_the_kill_switch_where_it_is(tmp_path: Path, caplog: pyt
     assert (warned, changed) == (["kill_switch"], ["nothing", "nothing"])
 
 
-@pytest.mark.parametrize("bad", ["budget: {overhed: 1%}", "programs: [", "budget: {overhead: 900%}"])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "budget: {overhed: 1%}",
+        "programs: [",
+        "budget: {overhead: 900%}",
+        'windows: {calls: !!int ""}',
+        "experiments: {enabled: !!bool zz}",
+        "programs: [~]",
+    ],
+)
 def test_a_bad_new_configuration_is_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture, bad: str) -> None:
     """The old configuration stays, and the log says what is wrong."""
     logging.getLogger("specmine").propagate = True
