@@ -18,7 +18,6 @@ from specmine.mining.behaviours.path_variation import (
 )
 from specmine.mining.settings import MiningSettings
 from specmine.mining.statistics.class_shares import Dispersion
-from specmine.mining.statistics.gamma import log_sum_exp
 from specmine.model.call_path import Distinguished
 
 from .assertion import Statement, state_groups
@@ -66,7 +65,7 @@ class Candidate:
     description: float
     """Natural logarithm of the number of statements of this size."""
     gain: float
-    """Log likelihood less the length of the description: of statement and free numbers (Schwarz 1978)."""
+    """Log likelihood, averaged over the free numbers, less the length of the statement."""
 
     @property
     def groups(self) -> int:
@@ -135,19 +134,13 @@ def candidate(observed: ObservedPaths, grouping: Sequence[int | None], *, settin
         fitting=float(observed.calls[_fits(counts, sums, labels)].sum())
         / max(int(observed.calls.sum()) + observed.incomplete, 1),
         description=description,
-        gain=float(log_sum_exp(observed.usual.log_prior() + variation.log_likelihoods.sum(axis=1)))
-        - _numbers(independent, placed)
-        - min(description, log_partitions(len(paths), groups)),
+        gain=variation.evidence - min(description, log_partitions(len(paths), groups)),
     )
 
 
 def gain_of_one_group(observed: ObservedPaths) -> float:
-    """Return the log likelihood less the description of the shares if all paths are one behaviour."""
-    alike = np.zeros(len(observed.paths), dtype=np.intp)
-    variation = path_variation(observed.counts, alike, observed.usual)
-    independent = independent_of_path(observed.counts, alike, min(variation.deviation, _MOST_DEVIATION))
-    likelihood = float(log_sum_exp(observed.usual.log_prior() + variation.log_likelihoods.sum(axis=1)))
-    return likelihood - _numbers(independent, alike)
+    """Return the same if all paths are one behaviour, which needs no statement."""
+    return path_variation(observed.counts, np.zeros(len(observed.paths), dtype=np.intp), observed.usual).evidence
 
 
 def _fits(counts: NDArray[np.float64], sums: NDArray[np.float64], labels: Sequence[int | None]) -> NDArray[np.bool_]:
@@ -155,12 +148,6 @@ def _fits(counts: NDArray[np.float64], sums: NDArray[np.float64], labels: Sequen
     likelihood = counts @ np.log((sums + 0.5) / (sums + 0.5).sum(axis=1, keepdims=True)).T
     own = [-math.inf if label is None else row[label] for row, label in zip(likelihood, labels, strict=True)]
     return np.asarray(np.array(own) >= likelihood.max(axis=1) - _PLAINLY)
-
-
-def _numbers(independent: NDArray[np.float64], placed: NDArray[np.intp]) -> float:
-    """Return the description length of the class shares: half the logarithm of the calls of each (Schwarz 1978)."""
-    calls = [max(float(independent[placed == group].sum()), 1.0) for group in np.unique(placed)]
-    return float(0.5 * (independent.shape[1] - 1) * np.log(calls).sum())
 
 
 def _description(

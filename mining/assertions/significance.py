@@ -67,7 +67,7 @@ def log_odds(candidate: Candidate, observed: ObservedPaths) -> float:
     """
     prior, by_lot = observed.usual.log_prior(), candidate.variation.by_lot()
     by_edges = np.logaddexp(
-        math.log(1 - _EXCEPTIONS) + candidate.variation.log_likelihoods, math.log(_EXCEPTIONS) + by_lot
+        math.log(1 - _EXCEPTIONS) + candidate.variation.log_likelihoods(), math.log(_EXCEPTIONS) + by_lot
     )
     gain = log_sum_exp(prior + by_edges.sum(axis=1)) - log_sum_exp(prior + by_lot.sum(axis=1))
     return float(gain) - candidate.description + math.log(_PRIOR_ODDS)

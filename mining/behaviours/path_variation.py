@@ -9,6 +9,7 @@ as for the variances of many genes (Smyth, Statistical Applications in Genetics 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,8 @@ DEVIATIONS: NDArray[np.float64] = np.geomspace(0.005, 0.45, 40)
 """Standard deviations that are considered."""
 _LEAST_VARIANCE = 0.05  # of one call: a share of 5 % or less varies as much as one of 5 %
 _MOST_CORRELATION = 0.9
+_STEPS = 8  # from a group's mean shares to its most probable ones
+_NEVER = 1e-12  # share of a class that a group cannot have
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,15 +52,23 @@ class PathVariation:
     rows: Rows
     labels: NDArray[np.intp]
     """Group of each path, from 0 without gaps."""
-    log_likelihoods: NDArray[np.float64]
-    """Of each path's calls in its group, shape (deviations, paths)."""
     log_posterior: NDArray[np.float64]
     """Of each deviation, given the paths and the usual variation."""
+    evidence: float
+    """Log likelihood of all calls, averaged over deviations and over the shares of the groups (``path_variation``)."""
 
     @property
     def deviation(self) -> float:
-        """The most probable standard deviation."""
-        return float(DEVIATIONS[int(self.log_posterior.argmax())])
+        """Square root of the mean variance."""
+        return math.sqrt(float(np.exp(self.log_posterior) @ DEVIATIONS**2))
+
+    def log_likelihoods(self) -> NDArray[np.float64]:
+        """Return the log likelihood of each path's calls in its group, shape (deviations, paths)."""
+        logs = []
+        for deviation in DEVIATIONS.tolist():
+            shares, correlations = _groups(self.rows, self.labels, deviation)
+            logs.append(_dirichlet_multinomial(self.rows, shares[self.labels], 1 / correlations[self.labels] - 1))
+        return np.array(logs)
 
     def p_value(self, noise: Dispersion, groups: tuple[int, ...] | None = None) -> float:
         """Return how probable differences between groups as large as these are if paths only vary on their own.
@@ -126,18 +137,52 @@ def path_variation(rows: Rows, labels: NDArray[np.intp], usual: UsualVariation) 
 
     Notes
     -----
-    The likelihood is that of Dirichlet-multinomial counts. The shares of the groups are integrated out approximately,
-    as in restricted maximum likelihood: a group of a single path says nothing about the variation.
+    Paths have Dirichlet-multinomial counts. The shares of a group are integrated out, as in restricted maximum
+    likelihood (Patterson and Thompson, Biometrika 58, 1971). A single path shows where its group lies, and nothing
+    of the variation. So a group counts by the likelihood of its other paths, given one of them. This is averaged over
+    that one, by calls. Without it, paths with no call in a class would seem to vary as much as is possible.
+
+    The evidence takes a group's shares as within the classes that it has calls in. Each set of so many classes is
+    equally probable.
     """
-    logs, restricted = [], []
-    for deviation in DEVIATIONS.tolist():
-        shares, correlations = _groups(rows, labels, deviation)
-        logs.append(_dirichlet_multinomial(rows, shares[labels], 1 / correlations[labels] - 1))
-        calls = _sums(independent_of_path(rows, labels, deviation), labels).sum(axis=1)
-        restricted.append(-0.5 * (rows.shape[1] - 1) * float(np.log(np.maximum(calls, 1e-9)).sum()))
-    log_likelihoods = np.array(logs)
-    posterior = usual.log_prior() + log_likelihoods.sum(axis=1) + np.array(restricted)
-    return PathVariation(rows, labels, log_likelihoods, np.asarray(posterior - log_sum_exp(posterior)))
+    alone, sums = np.arange(len(rows)), _sums(rows, labels)
+    first = rows.sum(axis=1) / np.maximum(sums.sum(axis=1)[labels], 1e-9)
+    every, seen = np.ones(sums.shape, dtype=bool), sums > 0
+    posterior, evidence = usual.log_prior(), usual.log_prior()
+    for number, deviation in enumerate(DEVIATIONS.tolist()):
+        whole = float(_integrated(rows, labels, deviation, every).sum())
+        posterior[number] += whole - float(first @ _integrated(rows, alone, deviation, np.ones(rows.shape, dtype=bool)))
+        evidence[number] += whole if seen.all() else float(_integrated(rows, labels, deviation, seen).sum())
+    sets = sum(math.log(math.comb(rows.shape[1], int(number))) for number in seen.sum(axis=1))
+    return PathVariation(
+        rows, labels, np.asarray(posterior - log_sum_exp(posterior)), float(log_sum_exp(evidence)) - sets
+    )
+
+
+def _integrated(
+    rows: Rows, labels: NDArray[np.intp], deviation: float, possible: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return the log likelihood of the paths of each group, over all shares of the group in its possible classes.
+
+    Notes
+    -----
+    Laplace's approximation under Jeffreys' prior, but for a constant. The most probable shares are searched by
+    expectation and maximization. The unknowns are which calls of a path are drawn from the group's shares, not alike
+    another call of the path (Blackwell and MacQueen, Annals of Statistics 1, 1973).
+    """
+    correlation = _correlations(_mean_shares(rows, labels), deviation)[labels]
+    precision = 1 / correlation - 1
+    calls = _sums(_each_worth(rows, correlation), labels)
+    shares = calls / np.maximum(calls.sum(axis=1, keepdims=True), 1e-9)
+    for _ in range(_STEPS):
+        around = precision[:, None] * shares[labels]
+        drawn = np.minimum(rows, 1 + around * np.log((rows + around + 0.5) / (around + 0.5)))
+        draws = _sums(drawn, labels) + 0.5 * possible
+        shares = draws / np.maximum(draws.sum(axis=1, keepdims=True), 1e-9)
+    each = _dirichlet_multinomial(rows, np.maximum(shares, _NEVER)[labels], precision)
+    free = np.maximum(possible.sum(axis=1) - 1, 0)
+    known = 0.5 * free * np.log(np.maximum(calls.sum(axis=1), 1.0))
+    return np.asarray(_sums(each[:, None], labels)[:, 0] - known)
 
 
 def independent_of_path(rows: Rows, labels: NDArray[np.intp], deviation: float) -> Rows:
@@ -157,10 +202,18 @@ def independent_of_path(rows: Rows, labels: NDArray[np.intp], deviation: float) 
     The design effect of n calls is 1 + (n - 1) correlation (Williams, Applied Statistics 31, 1982). The correlation of
     the calls of a path is the variance between paths in units of that of a single call.
     """
-    calls = rows.sum(axis=1)
-    each = _sums(rows / np.maximum(calls, 1.0)[:, None], labels)  # mean over paths: that over calls follows one path
-    correlation = _correlations(each / np.maximum(each.sum(axis=1, keepdims=True), 1e-9), deviation)[labels]
-    return np.asarray(rows / (1 + np.maximum(calls - 1, 0) * correlation)[:, None])
+    return _each_worth(rows, _correlations(_mean_shares(rows, labels), deviation)[labels])
+
+
+def _mean_shares(rows: Rows, labels: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return the class shares of each group as the mean over its paths: that over calls follows one path."""
+    each = _sums(rows / np.maximum(rows.sum(axis=1), 1.0)[:, None], labels)
+    return np.asarray(each / np.maximum(each.sum(axis=1, keepdims=True), 1e-9))
+
+
+def _each_worth(rows: Rows, correlation: NDArray[np.float64]) -> Rows:
+    """Return the calls of each path, divided by their design effect."""
+    return np.asarray(rows / (1 + np.maximum(rows.sum(axis=1) - 1, 0) * correlation)[:, None])
 
 
 def _groups(rows: Rows, labels: NDArray[np.intp], deviation: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy import stats
-from scipy.special import gammaln
+from scipy.special import gammaln, logsumexp
 
 from specmine.mining.behaviours.path_variation import (
     DEVIATIONS,
@@ -44,7 +44,74 @@ def test_the_likelihood_is_that_of_dirichlet_multinomial_counts() -> None:
         share = sums / sums.sum()
         correlation = min(DEVIATIONS[number] ** 2 / (share * (1 - share)).max(), 0.9)
         expected = [stats.dirichlet_multinomial.logpmf(row, (1 / correlation - 1) * share, row.sum()) for row in rows]
-        assert got.log_likelihoods[number] == pytest.approx(np.array(expected) - coefficient)
+        assert got.log_likelihoods()[number] == pytest.approx(np.array(expected) - coefficient)
+
+
+INTEGRATED = {
+    "pure": [[6000, 0], [6000, 0], [6000, 0]],
+    "nearly pure": [[5994, 6], [5994, 6]],
+    "nearly pure, unlike": [[5994, 6], [5940, 60]],
+    "mixed": [[5000, 1000], [5100, 900]],
+    "one pure": [[6000, 0], [5000, 1000]],
+    "opposite": [[6000, 0], [0, 6000]],
+    "few calls": [[6, 2], [5, 0], [3, 3], [1, 0], [0, 2]] * 4,
+}
+
+
+@pytest.mark.parametrize("name", INTEGRATED)
+def test_the_shares_of_a_group_are_integrated_out(name: str) -> None:
+    """As by a sum over all shares, of scipy's beta-binomial likelihoods of all paths given one, by Jeffreys' prior."""
+    rows = np.array(INTEGRATED[name], dtype=np.float64)
+    logit = np.linspace(-25, 25, 4001)
+    slow, fast = 1 / (1 + np.exp(-logit)), 1 / (1 + np.exp(logit))
+    mean = (rows / rows.sum(axis=1, keepdims=True)).mean(axis=0)
+
+    def likelihood(some: NDArray[np.float64], deviation: float) -> float:
+        share = mean if len(some) > 1 else some[0] / some.sum()
+        precision = 1 / min(deviation**2 / max(share[0] * share[1], 0.05), 0.9) - 1
+        each = [stats.betabinom.logpmf(row[1], row.sum(), precision * slow, precision * fast) for row in some]
+        return float(logsumexp(np.sum(each, axis=0) + 0.5 * np.log(slow * fast)))
+
+    numbers = [0, 8, 16, 24, 32, 39]
+    got = varied(rows, [0] * len(rows)).log_posterior[numbers]
+    first = rows.sum(axis=1) / rows.sum()
+    expected = np.array(
+        [
+            likelihood(rows, deviation)
+            - sum(part * likelihood(row[None], deviation) for part, row in zip(first, rows, strict=True))
+            for deviation in DEVIATIONS[numbers].tolist()
+        ]
+    )
+    assert got - got[0] == pytest.approx(expected - expected[0], abs=0.4, rel=0.005)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5])
+@pytest.mark.parametrize("noise", [0.0, 0.001, 0.3])
+def test_a_single_path_says_nothing_of_the_variation(classes: int, noise: float) -> None:
+    """Groups of one path leave the usual variation as it is, however many they are and wherever they lie."""
+    rows = 10_000 * ((1 - noise) * np.eye(classes) + noise / classes)
+    got = varied(rows, list(range(classes)), UsualVariation())
+    assert got.log_posterior == pytest.approx(UsualVariation().log_prior(), abs=1e-9)
+
+
+@pytest.mark.parametrize("paths", [2, 3, 20])
+def test_paths_without_a_call_in_a_class_do_not_seem_to_vary(paths: int) -> None:
+    """Three groups of one class each: deviations above the usual one gain nothing."""
+    rows = 10_000 * np.repeat(np.eye(3), paths, axis=0)
+    got = varied(rows, np.repeat(np.arange(3), paths).tolist(), UsualVariation())
+    gained = got.log_posterior - UsualVariation().log_prior()
+    assert (gained[UsualVariation().deviation < DEVIATIONS] < 0.01).all()
+    assert got.p_value(Dispersion(), (0, 1)) < 1e-5
+
+
+def test_a_group_within_one_class_has_no_shares_to_pay_for() -> None:
+    """Two pure groups are worth more than one mixed group, whatever the number of calls; two equal ones are not."""
+    for calls in (100, 10_000, 1_000_000):
+        rows = calls * np.eye(2)
+        apart, together = varied(rows, [0, 1], UsualVariation()), varied(rows, [0, 0], UsualVariation())
+        assert apart.evidence > together.evidence
+    rows = np.array([[5_000.0, 5_000.0], [5_000.0, 5_000.0]])
+    assert varied(rows, [0, 1], UsualVariation()).evidence < varied(rows, [0, 0], UsualVariation()).evidence
 
 
 def test_with_many_calls_the_p_value_is_that_of_an_analysis_of_variance() -> None:
@@ -85,11 +152,11 @@ def test_a_group_by_lot_costs_its_surprise() -> None:
     """Two kinds far apart, a quarter and three quarters: each path costs the entropy of its kind more than by edges."""
     rows = np.array([[950.0, 50.0]] * 6 + [[100.0, 900.0]] * 18)
     variation = varied(rows, [0] * 6 + [1] * 18)
-    cost = variation.log_likelihoods[5] - variation.by_lot()[5]
+    cost = variation.log_likelihoods()[5] - variation.by_lot()[5]
     assert cost[:6] == pytest.approx(np.log(4), abs=1e-6)
     assert cost[6:] == pytest.approx(np.log(4 / 3), abs=1e-6)
     same = varied(np.tile([[400.0, 600.0]], (8, 1)), [0, 0, 0, 0, 1, 1, 1, 1])
-    assert same.by_lot()[5] == pytest.approx(same.log_likelihoods[5], abs=1e-6)
+    assert same.by_lot()[5] == pytest.approx(same.log_likelihoods()[5], abs=1e-6)
 
 
 def test_small_differences_of_independent_calls_are_judged_as_pearson_does() -> None:
