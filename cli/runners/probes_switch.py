@@ -51,8 +51,10 @@ def switch_probes(*, off: bool, socket: Path | None, file: Path | None, form: st
             daemon = False
     seen: Seen | None = None
     if not daemon:
-        if off and file is not None and not file.parent.is_dir():
-            raise InputError(f"there is no folder {file.parent}", remedy="name the file of the daemon's kill_switch")
+        # /run/specmine is there only while a daemon runs; a path of which more is missing is misspelt
+        if off and file is not None and not file.parent.parent.is_dir():
+            folder = file.parent.parent
+            raise InputError(f"there is no folder {folder}", remedy="name the file of the daemon's kill_switch")
         switch(path, off=off)
         seen = _looked() if off else None
     elif not (left := _confirmed(off, socket)).done:

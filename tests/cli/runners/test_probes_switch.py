@@ -86,8 +86,8 @@ def test_a_daemon_that_hangs_has_not_told_its_file(
     assert default.exists()
 
 
-def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path, outcome: Outcome) -> None:
-    """A misspelt --file is a mistake, and leaves nothing."""
-    code, out, err = outcome("off", "--file", tmp_path / "no" / "off")
+def test_folders_that_are_not_there_are_not_made(tmp_path: Path, outcome: Outcome) -> None:
+    """A misspelt --file is a mistake, and leaves nothing. One folder is made: that of a daemon that does not run."""
+    code, out, err = outcome("off", "--file", tmp_path / "no" / "folder" / "off")
     assert (code, out) == (2, "") and "there is no folder" in err
     assert not list(tmp_path.iterdir())
