@@ -74,7 +74,7 @@ def read_sides(
 
 
 def _check_programs(names: tuple[str, str], recorded: tuple[RecordedLifetimes, RecordedLifetimes]) -> None:
-    first, second = (of_builds(each.programs, {one.build for one in each.seen}) for each in recorded)
+    first, second = (of_builds(each.programs(), {one.build for one in each.seen}) for each in recorded)
     check_same_program(names, (first, second))
 
 

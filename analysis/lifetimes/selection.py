@@ -43,7 +43,7 @@ class RecordedLifetimes:
     """Reads the newest windows of each function, with all their calls; nothing where a source has no windows."""
     stated: Mapping[tuple[str, str], tuple[Formula, ...]] = field(default_factory=dict)
     """Function and module to the behaviours that were stated of it."""
-    programs: Mapping[str, KnownProgram] = field(default_factory=dict)
+    programs: Callable[[], Mapping[str, KnownProgram]] = dict
     """The program of each build, as far as it is known."""
     specified: Sequence[Mapping[str, Any]] = ()
     """The functions of the specification, as in ``specmine.specification/1``."""
@@ -66,7 +66,7 @@ def read_lifetimes(path: Where, *, skip_bad: bool = False, warmup: bool = True) 
             by_window=lambda: whole_windows_of_store(path),
             stated=stated_behaviours(functions),
             specified=functions,
-            programs=programs_in_store(path),
+            programs=lambda: programs_in_store(path),
         )
     schema = schema_of(path)
     if schema is not None:

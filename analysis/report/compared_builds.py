@@ -32,7 +32,7 @@ class ComparedBuilds:
         """Compare; ``wanted`` has the pairs of each function."""
         self._rule = rule
         self._reached = ReachedCode(source) if str(source) != "-" and is_store(source) else None
-        once = replace(recorded, by_path=cache(recorded.by_path))
+        once = replace(recorded, by_path=cache(recorded.by_path), by_window=cache(recorded.by_window))
         keys: dict[Pair, list[Key]] = {}
         for key, pairs in wanted.items():
             for pair in pairs:
