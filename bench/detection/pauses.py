@@ -31,6 +31,8 @@ CHANGES = (
     (0.02, 300, 0.0), (0.01, 300, 0.0), (0.05, 20, 0.0), (0.02, 300, 0.002), (0.05, 20, 0.005),
 )  # fmt: skip
 """Share of the calls that are paused, how many times as long they take, and their share before."""
+LOCKED, LOCKED_FACTOR = ((1 / 2, 0.0), (1 / 3, 0.0), (1 / 5, 0.0), (1 / 3, 0.01), (1 / 3, 0.05)), 4000
+"""Share of the windows in which one call waits for a lock that is held now and then, and that share before."""
 WANDERS, KEPT = 0.05, 0.8
 """Standard deviation of the level of a window in log units, and its correlation with the next."""
 Draw = Callable[[np.random.Generator, int], NDArray[np.float64]]
@@ -41,9 +43,21 @@ def paused(share: float, factor: float) -> Draw:
     return lambda rng, calls: rng.lognormal(0, 0.4, calls) * np.where(rng.random(calls) < share, factor, 1.0)
 
 
+def locked(share: float) -> Draw:
+    """Return how calls are drawn of which one is paused in a share of the windows."""
+
+    def draw(rng: np.random.Generator, calls: int) -> NDArray[np.float64]:
+        durations = rng.lognormal(0, 0.4, calls)
+        durations[0] *= LOCKED_FACTOR if rng.random() < share else 1.0
+        return durations
+
+    return draw
+
+
 UNCHANGED: dict[str, Draw] = {
     **{f"{share:.1%} take {factor} times as long": paused(share, factor)
        for share in (0.001, 0.005, 0.02, 0.1) for factor in (10, 100, 1000)},
+    **{f"one call of {share:.0%} of the windows": locked(share) for share in (0.01, 0.03, 0.1, 0.3)},
     "lognormal, sigma 1.5": lambda rng, calls: rng.lognormal(0, 1.5, calls),
     "lognormal, sigma 2.5": lambda rng, calls: rng.lognormal(0, 2.5, calls),
     "Pareto, index 1.1": lambda rng, calls: 1 + rng.pareto(1.1, calls),
@@ -90,15 +104,21 @@ def main() -> None:
     parser.add_argument("--windows", type=int, default=500)
     given = parser.parse_args()
     rows = []
-    for share, factor, usual in CHANGES:
-        found = [found_after(seed, given.calls, paused(usual, factor), paused(share, factor))
-                 for seed in range(given.draws)]  # fmt: skip
+    changes = {
+        f"{share:.0%} (before: {usual:.1%}) take {factor} times as long": (paused(usual, factor), paused(share, factor))
+        for share, factor, usual in CHANGES
+    } | {
+        f"one call of {share:.0%} (before: {usual:.0%}) of the windows takes {LOCKED_FACTOR:,} times as long":
+            (locked(usual), locked(share)) for share, usual in LOCKED
+    }  # fmt: skip
+    for name, (before, after) in changes.items():
+        found = [found_after(seed, given.calls, before, after) for seed in range(given.draws)]
         cells = []
         for part in STREAMS:
-            after = [one[part] for one in found if one.get(part, 0) > 0]
-            cells.append(f"{len(after)}; {np.median(after):.0f} windows" if after else "0")
+            windows = [one[part] for one in found if one.get(part, 0) > 0]
+            cells.append(f"{len(windows)}; {np.median(windows):.0f} windows" if windows else "0")
         early = sum(any(one <= 0 for one in each.values()) for each in found)
-        rows.append([f"{share:.0%} (before: {usual:.1%}) take {factor} times as long", *cells, str(early)])
+        rows.append([name, *cells, str(early)])
     table([f"change; opened of {given.draws}, median", *STREAMS, "opened before"], rows)
     print()
     rows, total = [], 0

@@ -34,7 +34,7 @@ def qualified(streams: Streams, sampling: Floats) -> Floats:
     """Return the evidence that functions are slower, beyond what is needed more, where the other conditions hold."""
     enough = (streams.windows >= LEAST_WINDOWS) & (streams.total >= math.log(LEAST_FACTOR) * streams.windows)
     more = np.array([more_evidence(float(one)) for one in streams.variance - sampling])
-    return np.asarray(np.where(enough, streams.evidence, 0.0)[:, :SLOWER].max(axis=1) - more)
+    return np.asarray(np.where(enough, streams.evidence, 0.0)[:, SLOWER].max(axis=1) - more)
 
 
 class Chart(Protocol):

@@ -21,7 +21,7 @@ DAY = 86_400.0
 FUNCTIONS = 200
 LEARNING = 6 * 3600.0
 QUIET = (0.015, 0.06)
-SLOWER = int((STEPS > 0).sum())
+SLOWER = STEPS > 0
 """Factors slower; the others are faster."""
 
 
@@ -138,8 +138,8 @@ def watch(
         part = step(part, places, sampling, elapsed, np.full(len(rows), now - GRID), np.ones(len(rows)))
         streams.put(rows, part)
         see(rows, now, part, places)
-        alert = (part.evidence[:, :SLOWER].max(axis=1) > SUSPECTED) | (
-            part.evidence[:, SLOWER:].max(axis=1) > 2 * SUSPECTED
+        alert = (part.evidence[:, SLOWER].max(axis=1) > SUSPECTED) | (
+            part.evidence[:, ~SLOWER].max(axis=1) > 2 * SUSPECTED
         )
         hosts.due[rows] = now + np.where(alert, GRID, hosts.interval[rows])
 

@@ -7,23 +7,22 @@
 #include <math.h>
 #include <stdint.h>
 
-#define FACTORS 12
+#define FACTORS 15
 #define THRESHOLDS 8
 
 struct constants {
-    double steps[FACTORS], slabs[FACTORS];
-    double slower; /* the first so many factors are slower */
+    double steps[FACTORS], slabs[FACTORS], parts[FACTORS];
     double least_step, least_slab, faded, faded_part, faded_windows, young_windows, most_surprise, baseline_seconds, spread_seconds, bound, winsorised, grain;
     double more_correlation, most_correlation, neighbours, early_windows, early_correlation, prior_windows, wider;
     double least_disturbed, most_disturbed, most_share, lasting_seconds, long_seconds, long_share, jumps;
-    double up, up_most, up_edge, down, down_scale, far, far_scale;
+    double up, up_most, up_edge, down, down_scale, far_scale, far_windows, least_far, most_far;
     double suspected, longest_seconds, first_windows, least_windows, least_mean, peaks_from, grid, day;
     double narrow, wide, more;
 };
 
 struct stream {
     double baseline, variance, lagged, square, last, gap, interval, seen, place, doubt, outlier, offset, begun, entry,
-        age, moved, disturbed;
+        age, moved, disturbed, far;
     double evidence[FACTORS], size[FACTORS], unsure[FACTORS], absorbed[FACTORS], windows[FACTORS], total[FACTORS],
         lately[FACTORS], since[FACTORS];
 };
@@ -77,10 +76,9 @@ static double clipped(double x, double low, double high) { return x < low ? low 
 static double disturbed_density(const struct constants *c, double surprise)
 {
     const double distance = fabs(surprise);
-    const double far = c->far / (2 * c->far_scale) * exp(-distance / c->far_scale);
     if (surprise > 0)
-        return far + c->up / c->up_most / (1 + exp(fmin((distance - c->up_most) / c->up_edge, 50)));
-    return far + c->down / c->down_scale * exp(-distance / c->down_scale);
+        return c->up / c->up_most / (1 + exp(fmin((distance - c->up_most) / c->up_edge, 50)));
+    return c->down / c->down_scale * exp(-distance / c->down_scale);
 }
 
 static double goes_on(const struct constants *c, double age, double elapsed)
@@ -113,8 +111,9 @@ void step_stream(const struct constants *c, struct stream *s, double place_now, 
     const double young = s->begun * goes_on(c, s->entry, elapsed), aged = (1 - s->begun) * goes_on(c, s->age, elapsed);
     const double lasting = fmin(s->outlier * (young + aged), c->most_share);
     const double begins = s->disturbed * fmin(1, elapsed / c->lasting_seconds);
-    const double quiet = 1 - begins - lasting;
-    const double fresh = begins * disturbed_density(c, surprise);
+    const double quiet = 1 - begins * (c->up + c->down) - s->far - lasting;
+    const double far = s->far * exp(-fabs(surprise) / c->far_scale) / (2 * c->far_scale);
+    const double fresh = begins * disturbed_density(c, surprise) + far;
     const double old = lasting > 0 ? lasting * density(surprise - s->offset, 2 * width) : 0;
     const double heavy = fresh + old, stay = 1 - s->moved;
     const double jump_width = c->wider * (wander * (1 - kept * kept) + 2 * sampling);
@@ -122,6 +121,7 @@ void step_stream(const struct constants *c, struct stream *s, double place_now, 
     const double here = quiet * density(surprise, width) + heavy;
     const double usual = stay * here + jump;
     double outlier = heavy / here, moved = jump / usual;
+    const double is_far = stay * far / usual;
     const double full = doubt / (doubt + sampling);
     const double gain = moved > 0.5 ? full : outlier > 0.5 ? 0 : full * (1 - outlier);
     if (moved > 0.5)
@@ -146,23 +146,25 @@ void step_stream(const struct constants *c, struct stream *s, double place_now, 
             }
             const double left = 1 - kept * s->absorbed[j], apart = surprise - s->size[j] * left;
             const double wide = width + s->unsure[j] * left * left;
-            const double there = quiet * density(apart, wide), changed = stay * (there + heavy) + jump;
-            const double told = stay * there / changed * s->unsure[j] * left / wide;
+            const double there = quiet * density(apart, wide), part = c->parts[j];
+            const double changed = part * (stay * (there + heavy) + jump) + (1 - part) * usual;
+            const double told = part * stay * there / changed * s->unsure[j] * left / wide;
             const double size = s->size[j] + told * apart;
-            s->evidence[j] += log(changed / usual);
+            s->evidence[j] += part < 1 ? fmin(log(changed / usual), log(part / s->far)) : log(changed / usual);
             s->size[j] = c->steps[j] > 0 ? fmax(size, c->least_step) : fmin(size, -c->least_step);
             s->unsure[j] = fmax(s->unsure[j] * (1 - told * left), c->least_slab * c->least_slab);
-            s->absorbed[j] = kept * s->absorbed[j] + gain * left;
+            s->absorbed[j] = part < 1 ? 0 : kept * s->absorbed[j] + gain * left;
             s->windows[j] += 1;
             s->total[j] += residual;
             s->lately[j] += (residual - s->lately[j]) / fmin(s->windows[j], c->faded_windows);
             if (s->windows[j] >= c->faded_windows
-                && (c->steps[j] > 0 ? s->lately[j] : -s->lately[j]) < fmax(c->faded, c->faded_part * fabs(size)))
+                && (c->steps[j] > 0 ? s->lately[j] : -s->lately[j]) < fmax(c->faded, c->faded_part * part * fabs(size)))
                 s->evidence[j] = 0;
         }
 
     const double slow = fmax(-expm1(-elapsed / c->baseline_seconds), counts / (s->seen + 1)) * learn;
     const double slower = fmax(-expm1(-elapsed / c->spread_seconds), counts / (s->seen + c->prior_windows)) * learn;
+    const double slowest = fmax(-expm1(-elapsed / c->spread_seconds), counts / (s->seen + c->far_windows)) * learn;
     const double gap = s->gap + elapsed;
     const int due = gap >= c->neighbours * s->interval;
     const double regular = slower * due * (1 - outlier);
@@ -183,6 +185,7 @@ void step_stream(const struct constants *c, struct stream *s, double place_now, 
     s->offset = surprise;
     s->moved = moved > 0.5 || outlier <= 0.5 ? 0 : moved + (1 - moved) * (1 - outlier) * c->jumps;
     s->disturbed = clipped(s->disturbed + slower * (outlier - s->disturbed), c->least_disturbed, c->most_disturbed);
+    s->far = clipped(s->far + slowest * (is_far - s->far), c->least_far, c->most_far);
     s->outlier = outlier;
 }
 
@@ -225,8 +228,8 @@ static double more_evidence(const struct constants *c, double wander)
 static double qualified(const struct constants *c, const struct stream *s, double sampling, int *best)
 {
     double most = 0;
-    for (int j = 0; j < (int)c->slower; j++)
-        if (s->evidence[j] > most && s->windows[j] >= c->least_windows && s->total[j] >= c->least_mean * s->windows[j]) {
+    for (int j = 0; j < FACTORS; j++)
+        if (c->steps[j] > 0 && s->evidence[j] > most && s->windows[j] >= c->least_windows && s->total[j] >= c->least_mean * s->windows[j]) {
             most = s->evidence[j];
             *best = j;
         }
@@ -255,7 +258,7 @@ int64_t watch(const struct constants *c, struct function *functions, struct stre
                     s->evidence[j] = 0;
             double up = 0, down = 0;
             for (int j = 0; j < FACTORS; j++)
-                if (j < (int)c->slower)
+                if (c->steps[j] > 0)
                     up = fmax(up, s->evidence[j]);
                 else
                     down = fmax(down, s->evidence[j]);

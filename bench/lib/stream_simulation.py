@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 SOURCE = Path(__file__).with_name("stream_simulation.c")
 STREAM = (
     "baseline", "variance", "lagged", "square", "last", "gap", "interval", "seen", "place", "doubt", "outlier",
-    "offset", "begun", "entry", "age", "moved", "disturbed",
+    "offset", "begun", "entry", "age", "moved", "disturbed", "far",
 )  # fmt: skip
 ROWS = ("evidence", "size", "unsure", "absorbed", "windows", "total", "lately", "since")
 FUNCTION = (
@@ -78,12 +78,13 @@ def constants() -> Floats:
     """Return the constants of the daemon's detector, in the order of the C code."""
     m = innovations
     numbers = (
-        *m.STEPS, *m.SLABS, len(m.SLOWER), m.LEAST_STEP, m.LEAST_SLAB, m.FADED, m.FADED_PART, m.FADED_WINDOWS,
+        *m.STEPS, *m.SLABS, *m.PARTS, m.LEAST_STEP, m.LEAST_SLAB, m.FADED, m.FADED_PART, m.FADED_WINDOWS,
         m.YOUNG_WINDOWS, m.MOST_SURPRISE,
         m.BASELINE_SECONDS, m.SPREAD_SECONDS, m.BOUND, m.WINSORISED, m.GRAIN, m.MORE_CORRELATION,
         m.MOST_CORRELATION, m.NEIGHBOURS, m.EARLY_WINDOWS, m.EARLY_CORRELATION, m.PRIOR_WINDOWS, m.WIDER,
         m.LEAST_DISTURBED, m.MOST_DISTURBED, m.MOST_SHARE, m.LASTING_SECONDS, m.LONG_SECONDS, m.LONG, m.JUMPS, m.UP,
-        m.UP_MOST, m.UP_EDGE, m.DOWN, m.DOWN_SCALE, m.FAR, m.FAR_SCALE, m.SUSPECTED,
+        m.UP_MOST, m.UP_EDGE, m.DOWN, m.DOWN_SCALE, m.FAR_SCALE, m.FAR_WINDOWS, m.LEAST_FAR,
+        m.MOST_FAR, m.SUSPECTED,
         detector.LONGEST_SECONDS, detector.FIRST_WINDOWS, detector.LEAST_WINDOWS, math.log(detector.LEAST_FACTOR),
         threshold.FROM, GRID, DAY, threshold.NARROW, threshold.WIDE, threshold.MORE,
     )  # fmt: skip

@@ -7,6 +7,10 @@ predictive densities. Its exponential has mean 1 while nothing changes, so each 
 the mean time to a false alarm at the threshold h is at least exp(h) windows, if the model is right (Shin, Ramdas,
 Rinaldo, *E-detectors: a nonparametric framework for sequential change detection*, NEJSDS 2024). The contamination
 bounds what one window can add, so a single window never opens anything.
+
+A lock that is held now and then pauses some calls in some of the windows: the others are as usual. So some factors are
+looked for in a part of the windows only. That many windows of a stream are far off is known only from its past, so
+such a window counts as one of a usual share of them against one of the larger share.
 """
 
 from __future__ import annotations
@@ -22,8 +26,11 @@ SLOWER = {1.35: 0.12, 1.7: 0.15, 2.3: 0.2, 3.5: 0.25, 6.0: 0.35, 15.0: 0.6, 80.0
 FASTER = {1.35: 0.12, 1.7: 0.15, 2.3: 0.2, 4.0: 0.35, 15.0: 0.9}
 """Factors of change that are looked for at first, each with a spread in log units, so that those in between are found
 too. The windows since then tell the factor better and better."""
-STEPS = np.log(np.array([*SLOWER, *(1 / factor for factor in FASTER)]))
-SLABS = np.array([*SLOWER.values(), *FASTER.values()])
+PAUSED, PAUSED_PART = {6.0: 0.35, 15.0: 0.6, 80.0: 1.2}, 0.25
+"""Those that are also looked for in this share of the windows, where the others stay as they are."""
+STEPS = np.log(np.array([*SLOWER, *(1 / factor for factor in FASTER), *PAUSED]))
+SLABS = np.array([*SLOWER.values(), *FASTER.values(), *PAUSED.values()])
+PARTS = np.repeat([1.0, PAUSED_PART], [len(SLOWER) + len(FASTER), len(PAUSED)])
 LEAST_STEP = 0.2
 """Changes smaller than this, in log units, are not looked for."""
 LEAST_SLAB = 0.03
@@ -80,7 +87,11 @@ UP, UP_MOST, UP_EDGE = 0.8, 1.7, 0.2
 DOWN, DOWN_SCALE = 0.15, 0.4
 """... some make them faster ..."""
 FAR, FAR_SCALE = 0.05, 3.0
-"""... and some are far off, either way."""
+"""... and some are far off, either way, until the share of such windows of a stream is known: ..."""
+FAR_WINDOWS = 100.0
+"""... that counts as if so many windows had shown it. ..."""
+LEAST_FAR, MOST_FAR = 5e-4, 0.1
+"""... It is at least this, and at most that."""
 
 
 @dataclass(slots=True)
@@ -120,6 +131,8 @@ class Streams:
     """Probability that it was not disturbed, and that the wander jumped."""
     disturbed: Floats
     """Share of disturbed windows."""
+    far: Floats
+    """Share of windows that are far off."""
     evidence: Floats
     """The CUSUM of each factor, shape (streams, factors)."""
     size: Floats
@@ -172,6 +185,7 @@ def started(places: Floats, variances: Floats, interval: Floats) -> Streams:
         age=zeros.copy(),
         moved=zeros.copy(),
         disturbed=np.full(count, DISTURBED),
+        far=np.full(count, FAR * DISTURBED),
         evidence=rows.copy(),
         size=rows.copy(),
         unsure=rows.copy(),
@@ -214,8 +228,9 @@ def step(before: Streams, places: Floats, sampling: Floats, elapsed: Floats, beg
     aged = (1 - before.begun) * _goes_on(before.age, elapsed)
     lasting = np.minimum(before.outlier * (young + aged), MOST_SHARE)
     begins = before.disturbed * np.minimum(1.0, elapsed / LASTING_SECONDS)
-    quiet = 1 - begins - lasting
-    new = begins * _disturbed(surprise)
+    quiet = 1 - begins * (UP + DOWN) - before.far - lasting
+    far = before.far * np.exp(-np.abs(surprise) / FAR_SCALE) / (2 * FAR_SCALE)
+    new = begins * _disturbed(surprise) + far
     old = lasting * _normal(surprise - before.offset, 2 * width)
     heavy = new + old
     # of a window far off its prediction, the wander itself may have jumped there: then it stays
@@ -225,6 +240,7 @@ def step(before: Streams, places: Floats, sampling: Floats, elapsed: Floats, beg
     here = quiet * _normal(surprise, width) + heavy
     usual = stay * here + jump
     outlier, moved = heavy / here, jump / usual
+    is_far = stay * far / usual
     full = doubt / (doubt + sampling)
     gain = np.where(moved > 0.5, full, np.where(outlier > 0.5, 0.0, full * (1 - outlier)))
     outlier = np.where(moved > 0.5, 0.0, outlier)
@@ -233,6 +249,7 @@ def step(before: Streams, places: Floats, sampling: Floats, elapsed: Floats, beg
 
     slow = np.maximum(-np.expm1(-elapsed / BASELINE_SECONDS), counts / (before.seen + 1)) * learn
     slower = np.maximum(-np.expm1(-elapsed / SPREAD_SECONDS), counts / (before.seen + PRIOR_WINDOWS)) * learn
+    slowest = np.maximum(-np.expm1(-elapsed / SPREAD_SECONDS), counts / (before.seen + FAR_WINDOWS)) * learn
     gap = before.gap + elapsed
     due = gap >= NEIGHBOURS * before.interval  # fast windows must not choose which neighbours are compared
     regular = slower * due * (1 - outlier)
@@ -256,6 +273,7 @@ def step(before: Streams, places: Floats, sampling: Floats, elapsed: Floats, beg
         age=elapsed + (young * before.entry + aged * before.age) / np.maximum(young + aged, LEAST_CHANCE),
         moved=np.where((moved > 0.5) | (outlier <= 0.5), 0.0, moved + (1 - moved) * (1 - outlier) * JUMPS),
         disturbed=np.clip(before.disturbed + slower * (outlier - before.disturbed), LEAST_DISTURBED, MOST_DISTURBED),
+        far=np.clip(before.far + slowest * (is_far - before.far), LEAST_FAR, MOST_FAR),
         **found,
     )
 
@@ -303,19 +321,22 @@ def _changes(
     apart = surprise[rows, None] - size * left
     spread = width[rows, None] + unsure * left**2
     there = quiet * _normal(apart, spread)
-    changed = stay * (there + heavy) + jump
-    told = stay * there / changed * unsure * left / spread
+    changed = PARTS * (stay * (there + heavy) + jump) + (1 - PARTS) * usual
+    told = PARTS * stay * there / changed * unsure * left / spread
     size = size + told * apart
     windows = np.where(fresh, 0.0, before.windows[rows]) + 1
     total = np.where(fresh, 0.0, before.total[rows]) + residual[rows, None]
     newest = 1 / np.minimum(windows, FADED_WINDOWS)
     lately = np.where(fresh, 0.0, before.lately[rows])
     lately = lately + newest * (residual[rows, None] - lately)
-    over = (windows >= FADED_WINDOWS) & (np.sign(STEPS) * lately < np.maximum(FADED, FADED_PART * np.abs(size)))
-    found["evidence"][rows] = np.where(over, 0.0, np.where(fresh, 0.0, evidence) + np.log(changed / usual))
+    least = np.maximum(FADED, FADED_PART * PARTS * np.abs(size))
+    over = (windows >= FADED_WINDOWS) & (np.sign(STEPS) * lately < least)
+    # how far off such a window is says nothing of how many are
+    more = np.minimum(np.log(changed / usual), np.where(PARTS < 1, np.log(PARTS / before.far[rows, None]), np.inf))
+    found["evidence"][rows] = np.where(over, 0.0, np.where(fresh, 0.0, evidence) + more)
     found["size"][rows] = np.where(STEPS > 0, np.maximum(size, LEAST_STEP), np.minimum(size, -LEAST_STEP))
     found["unsure"][rows] = np.maximum(unsure * (1 - told * left), LEAST_SLAB**2)
-    found["absorbed"][rows] = kept * absorbed + gain * left
+    found["absorbed"][rows] = np.where(PARTS < 1, 0.0, kept * absorbed + gain * left)
     found["windows"][rows] = windows
     found["total"][rows] = total
     found["lately"][rows] = lately
@@ -347,11 +368,11 @@ def _first_age(elapsed: Floats) -> Floats:
 
 
 def _disturbed(surprise: Floats) -> Floats:
-    """Return the density of windows that are newly disturbed."""
+    """Return the density of windows that are newly disturbed, but not far off."""
     distance = np.abs(surprise)
     up = UP / UP_MOST / (1 + np.exp(np.minimum((distance - UP_MOST) / UP_EDGE, 50.0)))
     down = DOWN / DOWN_SCALE * np.exp(-distance / DOWN_SCALE)
-    return np.asarray(np.where(surprise > 0, up, down) + FAR / (2 * FAR_SCALE) * np.exp(-distance / FAR_SCALE))
+    return np.asarray(np.where(surprise > 0, up, down))
 
 
 def _normal(distance: Floats, variance: Floats) -> Floats:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .alarm import Stream
-from .innovations import PRIOR_SPREAD, STEPS, Streams, started
+from .innovations import DISTURBED, FAR, PRIOR_SPREAD, STEPS, Streams, started
 
 FIRST_SECONDS = 10.0
 """Time between windows that is assumed at first."""
@@ -53,6 +53,7 @@ class StreamState:
     entry: float = 0.0
     age: float = 0.0
     moved: float = 0.0
+    far: float = FAR * DISTURBED
     excursions: tuple[Excursion, ...] = ()
     ended_ns: int = 0
     """When its last window ended."""
@@ -74,7 +75,7 @@ class StreamState:
 
 _SCALARS = (
     "baseline", "variance", "lagged", "square", "last", "interval", "seen", "place", "doubt", "outlier", "disturbed",
-    "gap", "offset", "begun", "entry", "age", "moved",
+    "gap", "offset", "begun", "entry", "age", "moved", "far",
 )  # fmt: skip
 _ROWS = ("evidence", "size", "unsure", "absorbed", "windows", "total", "lately", "since")
 

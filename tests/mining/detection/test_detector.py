@@ -54,6 +54,27 @@ def test_one_slow_window_is_suspicious_at_most() -> None:
     assert not is_suspicious(watched.state)
 
 
+def test_a_change_of_some_windows_is_opened() -> None:
+    """Every third window is thirty times slower: open within thirty windows in 19 of 20 cases."""
+    opened = 0
+    for seed in range(20):
+        watched, found = Watched(seed), False
+        for _ in range(10):
+            found |= any(alarm.opened for alarm in watched.run(2) + watched.run(1, 30.0))
+        opened += found
+    assert opened >= 19
+
+
+def test_a_stream_whose_windows_were_always_paused_now_and_then_stays_quiet() -> None:
+    """One window in twenty is thirty times slower from the beginning on: in ten streams nothing is opened."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        watched = Watched(seed, learned=1)
+        for _ in range(600):
+            alarms = watched.run(1, 30.0 if rng.random() < 0.05 else 1.0)
+            assert not any(alarm.opened for alarm in alarms)
+
+
 def test_fast_windows_do_not_outweigh_what_was_learned() -> None:
     """Learned from 17 windows, a change is found though its windows come each two seconds, and none is learned from."""
     found = 0

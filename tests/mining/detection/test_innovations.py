@@ -49,7 +49,10 @@ def _draw(rng: np.random.Generator, count: int, disturbed: float, width: float) 
 
 
 def test_evidence_has_mean_one_under_no_change() -> None:
-    """Exp of the evidence of one window averages 1 for each factor, over windows of the assumed density."""
+    """Exp of the evidence of one window averages 1 for each factor, over windows of the assumed density.
+
+    For what is looked for in a part of the windows it is less: how far off a window is does not count.
+    """
     rng = np.random.default_rng(1)
     kept = 0.5 + model.MORE_CORRELATION  # lagged over square is 0.5; sampling is a tenth of the variance
     kept = 0.5 * 0.01 / (0.01 - SAMPLING) + model.MORE_CORRELATION
@@ -61,7 +64,9 @@ def test_evidence_has_mean_one_under_no_change() -> None:
     streams.size[:], streams.unsure[:] = STEPS, model.SLABS**2
     ratios = np.exp(_step(streams, places).evidence - FRESH)
     error = ratios.std(axis=0) / math.sqrt(COUNT)
-    assert np.all(np.abs(ratios.mean(axis=0) - 1) < 4 * error + 0.01)
+    off = ratios.mean(axis=0) - 1
+    assert np.all(off < 4 * error + 0.01)
+    assert np.all(off[model.PARTS == 1] > -4 * error[model.PARTS == 1] - 0.01)
 
 
 def test_the_filter_is_that_of_gaussian_conditioning() -> None:

@@ -14,13 +14,13 @@ from specmine.model.split import Split
 
 SECOND = 1_000_000_000
 SETTINGS = MiningSettings()
-RNG = np.random.default_rng(11)
 
 
 def window(at: int, running_ns: float = 50_000.0) -> Observation:
     """Return a second of 400 calls, a tenth of which also waited for a CPU for 4 ms."""
-    running = running_ns * RNG.lognormal(0, 0.1, 400)
-    waited = np.where(RNG.random(400) < 0.1, 4e6, 0.0)
+    rng = np.random.default_rng(at)
+    running = running_ns * rng.lognormal(0, 0.1, 400)
+    waited = np.where(rng.random(400) < 0.1, 4e6, 0.0)
     split = Split(
         waiting_ns=Histogram.from_durations(np.maximum(waited, 1).round()),
         blocked_ns=Histogram.from_durations(np.ones(400)),

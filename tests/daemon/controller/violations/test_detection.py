@@ -16,13 +16,13 @@ from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation
 from specmine.model.pooling import pooled
 
-RNG = np.random.default_rng(8)
 CLASSES = Subject(edges=(int(bucket_of(40_000)),))
 
 
 def window(at: int, slow_ns: float = 130_000.0, calls: int = 400) -> Observation:
     """Return ten seconds of calls of 10 us, 30 % of them of 130 us."""
-    durations = np.where(RNG.random(calls) < 0.3, slow_ns, 10_000.0) * RNG.lognormal(0, 0.15, calls)
+    rng = np.random.default_rng(at)
+    durations = np.where(rng.random(calls) < 0.3, slow_ns, 10_000.0) * rng.lognormal(0, 0.15, calls)
     return Observation(
         function="f", lifetime="l", kind=Kind.TIME, start_ns=10 * at * SECOND, end_ns=10 * (at + 1) * SECOND,
         histogram=Histogram.from_durations(durations.astype(np.int64)), calls=calls, watched_ns=10 * SECOND,

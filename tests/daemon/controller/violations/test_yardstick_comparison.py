@@ -18,13 +18,13 @@ from specmine.model.observation import Kind, Observation
 from specmine.model.pooling import pooled
 from specmine.model.violation import Direction, What
 
-RNG = np.random.default_rng(3)
 
 
 def mixture(at: int, sorts: float, sort_ns: float, calls: int = 2000) -> Observation:
     """Return ten seconds of calls of 2 us, some of which sort a list."""
-    middle = np.where(RNG.random(calls) < sorts, sort_ns, 2_000.0) * RNG.lognormal(0, 0.02)
-    durations = (middle * RNG.lognormal(0, 0.2, calls)).astype(np.int64)
+    rng = np.random.default_rng(at)
+    middle = np.where(rng.random(calls) < sorts, sort_ns, 2_000.0) * rng.lognormal(0, 0.02)
+    durations = (middle * rng.lognormal(0, 0.2, calls)).astype(np.int64)
     return Observation(
         function="f", lifetime="l", kind=Kind.TIME, start_ns=10 * at * SECOND, end_ns=10 * (at + 1) * SECOND,
         histogram=Histogram.from_durations(durations), calls=calls, watched_ns=10 * SECOND,
