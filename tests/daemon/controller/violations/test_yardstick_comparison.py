@@ -19,7 +19,6 @@ from specmine.model.pooling import pooled
 from specmine.model.violation import Direction, What
 
 
-
 def mixture(at: int, sorts: float, sort_ns: float, calls: int = 2000) -> Observation:
     """Return ten seconds of calls of 2 us, some of which sort a list."""
     rng = np.random.default_rng(at)
