@@ -95,13 +95,16 @@ def _injected(
     began_ns = time.time_ns()
     fault.inject()
     began, at_fault = time.monotonic(), list(map(_read, accounts))
-    opened_s, found = None, list[dict[str, Any]]()
+    opened_s, short_s, found = None, None, list[dict[str, Any]]()
+    by_host = fault.causes == ("host",)
     try:
         while time.monotonic() - began < options.fault:
             time.sleep(POLL_S)
             found = [each for each in daemon.slower() or () if each["id"] not in stand] or found
             if found and opened_s is None:
                 opened_s = time.monotonic() - began
+            if by_host and short_s is None and daemon.short_of_cpu():
+                short_s = time.monotonic() - began
             if opened_s is not None and not fault.harmless and time.monotonic() - began > opened_s + options.join:
                 break  # callers and callees were given time to join
         unusual = list(map(_mean, accounts, at_fault))
@@ -113,6 +116,7 @@ def _injected(
         outcome_of(service, fault, opened_s, found),
         true_factor=fault.factor or factor,
         felt=felt,
+        short_s=short_s,
         known=known,
         began_ns=began_ns,
         undone_ns=time.time_ns(),

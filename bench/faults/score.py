@@ -51,7 +51,7 @@ def main(words: Sequence[str] | None = None) -> int:
         kinds[one.program, one.fault].append(one)
     rows = sorted(kinds.values(), key=lambda tries: (sum(map(_soon, tries)) / len(tries), tries[0].program))
     head = ["program", "fault", "felt", "opened", "after, s", "first", "of three", "named first",
-            "factor", "injected, measured", "cause", "closed, s"]  # fmt: skip
+            "factor", "injected, measured", "cause", "closed, s", "short of CPU time, s"]  # fmt: skip
     table(head, (_row(tries) for tries in rows))
     missed = _bars(faults)
     if ruled and faults:
@@ -87,6 +87,7 @@ def _row(tries: Sequence[Outcome]) -> list[str]:
         f"{_range([one.true_factor for one in tries])}, {_range([one.measured_factor for one in opened])}",
         _counted(one.cause for one in opened),
         ", ".join("no" if one.closed_s is None else f"{one.closed_s:.0f}" for one in opened) or "-",
+        ", ".join(f"{one.short_s:.0f}" for one in tries if one.short_s is not None) or "-",
     ]
 
 
@@ -122,6 +123,10 @@ def _bars(faults: Sequence[Outcome]) -> list[str]:
     wrong = sum(one.cause == "code" for one in by_host)
     rows.append(["median until opened, those not opened too", f"{median:.0f} s", f"{MEDIAN_S:.0f} s"])
     rows.append(["*code* for a fault of the host", f"{wrong} of {len(by_host)}", "0"])
+    short = [one for one in counted if one.by_host and one.short_s is not None]
+    silent = sum(one.opened_s is None for one in short)
+    short_of = f"{len(short)} of {sum(one.by_host for one in counted)}; {silent} of them not opened"
+    rows.append(["short of CPU time, said in faults of the host", short_of, ""])
     rows.append(["others opened", str(sum(one.others for one in opened)), ""])
     table([f"specmine: {len(counted)} of {len(faults)} tries that were felt", "share (95 %)", "asked"], rows)
     return missed

@@ -77,6 +77,14 @@ class Daemon:
             return None
         return [each for each in listed if each["state"] == "open" and each["direction"] == "slower"]
 
+    def short_of_cpu(self) -> bool:
+        """Tell whether it says that what it watches is short of CPU time."""
+        try:
+            with closing(DaemonConnection(self.folder / "socket", timeout_s=PATIENCE_S)) as connection:
+                return any(each["short_of_cpu"] for each in connection.ask({"command": "status"})["programs"])
+        except NoDaemon:
+            return False
+
     def acknowledge(self) -> None:
         """Acknowledge all that stands."""
         command = Path(sys.executable).parent / "specmine"

@@ -46,6 +46,8 @@ class Outcome:
     """Globs of the functions that are slower by themselves; empty: any."""
     known: str = ""
     """The functions that the fault slows by itself and that had been learned when it was injected."""
+    short_s: float | None = None
+    """From the injection of a fault of the host to the moment when the program was said to be short of CPU time."""
     title: str = ""
     """The summary of the page."""
     text: str = ""

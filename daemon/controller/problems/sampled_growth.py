@@ -31,6 +31,9 @@ WORKS_LONGER = (
     "Samples find where its calls work longer, with the same machine code: other data or another configuration."
 )
 
+NEW, LEAST_BLOCKED = 10.0, 0.3
+"""A callee that takes so many times its usual CPU time was hardly called before. Where the second share of the
+difference is being blocked, it is that callee which blocks: a write that syncs now is little work, and a long wait."""
 EVIDENCE = 8.0
 """That a function takes more CPU time than usual."""
 AS_GOOD, AS_MUCH = 0.8, 0.9
@@ -142,10 +145,19 @@ def with_more_samples(cause: Cause, violation: Violation, function: FunctionStat
     found = steady_samples(violation.cause.more_samples, more_samples(function, violation.since_ns, part, state))
     parts = parts_of(Facts(direction=violation.direction, usual=usual, now=now, quantile=quantile_of(violation)))
     works = parts is None or parts[0] >= LEAST_WORK  # else a busier callee comes with whatever calls wait for
+    blocks = parts is not None and parts[2] >= LEAST_BLOCKED
+    if found is not None and cause.kind is CauseKind.UNKNOWN and blocks and _is_new(found):
+        text = f"It calls {found.function}, in which samples hardly found it before, and is blocked longer."
+        return replace(cause, kind=CauseKind.CALLEE, text=text, more_samples=found)
     if found is not None and cause.kind is CauseKind.UNKNOWN and works:
         evidence = tuple(sorted(cause.evidence, key=lambda each: each.kind is not CauseKind.LOAD))
         return replace(cause, kind=CauseKind.LOAD, text=WORKS_LONGER, evidence=evidence, more_samples=found)
     return replace(cause, more_samples=found)
+
+
+def _is_new(found: MoreSamples) -> bool:
+    """Tell whether it is a callee, and one that was hardly called before."""
+    return not found.is_caller and found.cpus >= NEW * found.usual_cpus
 
 
 def renewed_by_samples(functions: Mapping[str, FunctionState], state: ControllerState) -> Mapping[str, FunctionState]:

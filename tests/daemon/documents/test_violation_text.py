@@ -138,6 +138,8 @@ def test_what_samples_find_more_of_ends_the_title_and_the_text() -> None:
     assert metric_text(load, SHOP).endswith(
         "likely cause: load. Its calls work longer. Samples find more CPU time in qsort_r: 0.41 CPUs, usually 0.02."
     )
+    blocks = replace(load, cause=Cause(kind=CauseKind.CALLEE, more_samples=SORT))
+    assert title(blocks, SHOP) == "shop: checksum 2.1x slower since 02:47, likely its callee qsort_r"
     render = replace(SORT, function="render", is_caller=True, cpus=1.26, usual_cpus=0.0)
     assert samples_words(render) == "Samples find more CPU time in calls from render: 1.3 CPUs, usually 0."
     called = replace(load, cause=Cause(kind=CauseKind.LOAD, proven=True, more_samples=render))

@@ -189,13 +189,19 @@ def window_of(second: int, works_us: float, blocked_us: float) -> Observation:
 
 
 @pytest.mark.parametrize(
-    ("works_us", "blocked_us", "kind"), [(150.0, 0.0, CauseKind.LOAD), (105.0, 45.0, CauseKind.UNKNOWN)]
+    ("works_us", "blocked_us", "before", "kind"),
+    [
+        (150.0, 0.0, 0.08, CauseKind.LOAD),
+        (105.0, 45.0, 0.08, CauseKind.UNKNOWN),
+        (105.0, 45.0, 0.002, CauseKind.CALLEE),
+        (150.0, 0.0, 0.002, CauseKind.LOAD),
+    ],
 )
 def test_more_cpu_time_is_why_only_if_the_difference_is_work(
-    works_us: float, blocked_us: float, kind: CauseKind
+    works_us: float, blocked_us: float, before: float, kind: CauseKind
 ) -> None:
-    """Whoever waits more often has busier callees, too. They are named in any case."""
-    state = state_of(CHECKSUM_TWICE)
+    """Whoever waits more often has busier callees, too. They are named in any case; one that is new is what blocks."""
+    state = state_of(CHECKSUM_TWICE, {**USUAL, "checksum": before})
     usual, now = [[window_of(at, *took) for at in range(first, first + 60, 10)]
                   for first, took in ((900, (100.0, 0.0)), (1_000, (works_us, blocked_us)))]  # fmt: skip
     violation = Violation(
@@ -212,5 +218,6 @@ def test_more_cpu_time_is_why_only_if_the_difference_is_work(
     )
     cause = with_more_samples(Cause(kind=CauseKind.UNKNOWN), violation, one, state)
     assert cause.kind is kind
+    assert (cause.text.startswith("It calls checksum, ")) is (kind is CauseKind.CALLEE)
     assert cause.more_samples is not None
     assert cause.more_samples.function == "checksum"
