@@ -81,7 +81,7 @@ class Daemon:
         """Tell whether it says that what it watches is short of CPU time."""
         try:
             with closing(DaemonConnection(self.folder / "socket", timeout_s=PATIENCE_S)) as connection:
-                return any(each["short_of_cpu"] for each in connection.ask({"command": "status"})["programs"])
+                return any(each["short_of_cpu"] for each in connection.ask({"command": "status"})["watched"])
         except NoDaemon:
             return False
 
