@@ -36,6 +36,7 @@ def violations_in(store: Where) -> dict[str, Any]:
             "schema": SCHEMA,
             "host": hosts[-1].hostname if hosts else "",
             "at": _newest(specification, violations),
+            "short_of_cpu": [],  # a store does not hold it
             "violations": listed(violations, _context_in(opened, violations)),
         }
 
@@ -82,7 +83,7 @@ def _in_document(document: Document) -> dict[str, Any]:
         found += [names | dict(each) for each in entry.get("violations") or ()]
     collection = document.get("collection") or {}
     host = str((document.get("host") or {}).get("hostname", ""))
-    return {"schema": SCHEMA, "host": host, "at": collection.get("at"), "violations": found}
+    return {"schema": SCHEMA, "host": host, "at": collection.get("at"), "short_of_cpu": [], "violations": found}
 
 
 def _context_in(store: Store, violations: tuple[Violation, ...]) -> Context:

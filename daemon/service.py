@@ -19,6 +19,7 @@ from specmine.daemon.config.tree import Config
 from specmine.daemon.controller.events import Acknowledged, Arrived, Asked, Begun, Reloaded, Restored, Stopping
 from specmine.daemon.controller.problems.acknowledgement import all_acknowledged
 from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.documents.short_of_cpu import programs_short_of_cpu
 from specmine.daemon.documents.status import DaemonFacts, status_of
 from specmine.daemon.documents.violation_context import context_of, violations_of
 from specmine.daemon.documents.violations import subject_of
@@ -39,6 +40,7 @@ from specmine.daemon.system.kill_switch import switch
 from specmine.daemon.system.lifecycle_log import LifecycleLog
 from specmine.daemon.system.logging import facts
 from specmine.daemon.system.refusal_log import RefusalLog
+from specmine.daemon.system.shortage_log import ShortageLog
 from specmine.daemon.system.signals import handled
 from specmine.daemon.system.systemd import metrics_socket
 from specmine.daemon.system.violation_log import ViolationLog
@@ -84,6 +86,7 @@ class Daemon:
         self._lifecycle_log = LifecycleLog(self._seams.notifier)
         self._refusal_log = RefusalLog()
         self._violation_log = ViolationLog()
+        self._shortage_log = ShortageLog()
         self._unmatched_names = UnmatchedNames()
         self._heap = HeapTrim()
         self.failed = False
@@ -328,6 +331,7 @@ class Daemon:
             if first:  # from now on there is a state to answer from
                 self._lifecycle_log.ready()
             self._unmatched_names.turn(step.state)
+            self._shortage_log.published(programs_short_of_cpu(step.state), step.state.now_ns)
             if violations := violations_of(step.state):
                 context = context_of(step.state)
                 self._violation_log.published(violations, lambda each: subject_of(each, context))

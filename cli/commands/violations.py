@@ -15,7 +15,7 @@ from specmine.cli.base.options import choice_options, reading_options
 from specmine.cli.base.output import emit, width
 from specmine.cli.base.sources import build_id_of, read_functions, read_violations
 from specmine.cli.text.function_names import is_of_program, matching, no_match
-from specmine.cli.text.violations import closed_line, portrait, table
+from specmine.cli.text.violations import closed_line, portrait, short_of_cpu, table
 from specmine.daemon.documents.json_text import json_text
 from specmine.model.errors import NoData
 
@@ -48,6 +48,8 @@ def command(
     found: list[Any] = list(document["violations"])
     if program is not None:
         found = [each for each in found if is_of_program(each, program)]
+        short = [each for each in document.get("short_of_cpu") or () if is_of_program(each, program)]
+        document = {**document, "short_of_cpu": short}
     if build is not None:
         wanted = build_id_of(build, store, socket)
         found = [each for each in found if str(each.get("build_id")).startswith(wanted)]
@@ -60,7 +62,8 @@ def command(
     if form == "json":
         emit(json_text({**document, "violations": shown}))
         return code
-    emit("\n".join(_text(shown, found, document.get("at"), full=function is not None)) + "\n")
+    lines = [*short_of_cpu(document), *_text(shown, found, document.get("at"), full=function is not None)]
+    emit("\n".join(lines) + "\n")
     return code
 
 

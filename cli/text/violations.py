@@ -53,6 +53,17 @@ def table(entries: Sequence[Entry], at: str | None, width: int, *, ascii_only: b
     return lines if ascii_only else [typeset(line) for line in lines]
 
 
+def short_of_cpu(document: Mapping[str, Any]) -> list[str]:
+    """Return a line for each program that is short of CPU time: its clients wait, whatever its functions take."""
+    at = document.get("at")
+    return [
+        f"Short of CPU time since {_since(each, at)}{lasted(each, at)}: {escaped(str(each['program']))}:"
+        f" {escaped(str(each['text']))}."
+        for each in document.get("short_of_cpu") or ()
+        if each.get("since")
+    ]
+
+
 def portrait(entry: Entry, at: str | None, width: int, *, ascii_only: bool = False) -> list[str]:
     """Return everything about one violation."""
     head = f"{name_of(entry)}   {entry['change']} since {_since(entry, at)}{lasted(entry, at)}"

@@ -15,15 +15,15 @@ from specmine.daemon.controller.allocation.request import affordable_window
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.hotness import is_idle
 from specmine.daemon.controller.phase import FINISHED, State
-from specmine.daemon.controller.problems.short_of_cpu import cpus_of, others_of
 from specmine.daemon.controller.reasons import PASSING
 from specmine.daemon.controller.sharing.orders import left_out
 from specmine.daemon.controller.state import ControllerState
-from specmine.daemon.controller.violations.cpu_shortage import Shortage, in_words
+from specmine.daemon.controller.violations.cpu_shortage import Shortage
 from specmine.mining.fleet.duty import Purpose
 from specmine.model.batch import PURPOSES, Lifetime, Spent
 
 from .programs import programs_of
+from .short_of_cpu import shortage_in_words
 from .timestamps import date_of, rfc3339, utc_offset_ns
 
 SCHEMA = "specmine.status/1"
@@ -225,18 +225,8 @@ def _cpu_shortage(one: Shortage | None, state: ControllerState) -> dict[str, Any
         "cpu_throttled_ratio": now.throttled if now is not None else None,
         "cpu_limit": (now.limit_cpus or None) if now is not None else None,
         "cpu_steal_ratio": now.steal if now is not None else None,
-        "short_of_cpu": _shortage_in_words(one, state) if one and one.since_ns else "",
+        "short_of_cpu": shortage_in_words(one, state) if one and one.since_ns else "",
     }
-
-
-def _shortage_in_words(one: Shortage, state: ControllerState) -> str:
-    """Return what keeps a program from CPU time; who has the CPUs now, where nothing takes more than usual."""
-    others, cpus = others_of(state.account), cpus_of(state)
-    words = in_words(one, others, cpus)
-    if one.throttled_more or one.stolen_more or not cpus or not state.account.host_rate or "other processes" in words:
-        return words
-    own = min(float(cpus), state.account.cpu_rate / SECOND)
-    return f"{words}; other processes keep {others[0]:.1f}, watched programs {own:.1f} of {cpus} CPUs busy"
 
 
 def _by_state(state: ControllerState) -> dict[State, int]:

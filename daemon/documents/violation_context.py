@@ -9,6 +9,7 @@ from specmine.daemon.controller.state import ControllerState
 from specmine.model.violation import Violation
 
 from .programs import program_of
+from .short_of_cpu import programs_short_of_cpu
 from .timestamps import date_of
 from .violations import SCHEMA, Context, Named, explained_by, listed
 
@@ -33,12 +34,16 @@ def context_of(state: ControllerState) -> Context:
 
 
 def violations_document(state: ControllerState) -> dict[str, Any]:
-    """Return ``specmine.violations/1``: all that are open or closed lately, open ones first."""
+    """Return ``specmine.violations/1``: all that are open or closed lately, open ones first.
+
+    With the programs that are short of CPU time: their clients wait, though no call of a function may take longer.
+    """
     host = state.started.host.get("hostname", "") if state.started else ""
     return {
         "schema": SCHEMA,
         "host": host,
         "at": date_of(state, state.now_ns),
+        "short_of_cpu": programs_short_of_cpu(state),
         "violations": listed(violations_of(state), context_of(state)),
     }
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from specmine.cli.text.violations import table
+from specmine.cli.text.violations import short_of_cpu, table
 
 SORT = {"function": "qsort_r", "is_caller": False, "text": "Samples find more CPU time in qsort_r."}
 RENDER = {"function": "render", "is_caller": True, "text": "Samples find more CPU time in calls from render."}
@@ -64,3 +64,12 @@ def test_the_legend_stands_apart() -> None:
     lines = table([entry(cause), below], "2026-11-28T10:01:00.000Z", 80, ascii_only=True)
     assert lines[2].split()[:2] == ["`-", "handle"]
     assert lines[3:] == ["", "`- before a name: slower only through the one above"]
+
+
+def test_a_program_that_is_short_of_cpu_time_is_a_line_of_its_own() -> None:
+    """With since when, for how long, and what keeps it from CPU time; none of a document without it."""
+    text = "other processes keep 2.0 of 2 CPUs busy, usually 0.3"
+    short = {"program": "redis\x1b", "since": "2026-11-28T10:00:00.000Z", "text": text}
+    (line,) = short_of_cpu({"at": "2026-11-28T10:02:00.000Z", "short_of_cpu": [short]})
+    assert line.startswith("Short of CPU time since ") and line.endswith(f" (2 min): redis\\x1b: {text}.")
+    assert short_of_cpu({"at": None, "violations": []}) == []
