@@ -14,6 +14,7 @@ from specmine.daemon.config.settings import SECOND, Settings
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.hotness import is_idle
 from specmine.daemon.controller.phase import FINISHED, State
+from specmine.mining.detection.values import LEAST_CALLS
 from specmine.mining.inside.call_kinds import is_known
 from specmine.model.batch import Watch
 from specmine.model.observation import Kind, Observation
@@ -184,7 +185,7 @@ def _together(
         kind=kind_for(function),
         window_calls=_window_calls(settings),
         window_ns=settings.window_ns,
-        minimum_calls=settings.minimum_calls,
+        minimum_calls=_least_calls(function, settings),
         limit_ns=settings.limit_ns,
         on_ns=on_ns,
         period_ns=period_ns,
@@ -199,12 +200,21 @@ def _together(
             function=callee.key,
             kind=kind_for(callee),
             window_calls=settings.window_calls,
+            minimum_calls=_least_calls(callee, settings),
             on_ns=2 * on_ns,
             program=callee.home(means.running),
         )
         expected = AMPLE * (callee.probe.rate or 0.0) * length_s
         made[callee.key] = _with_bucket(watch, callee, expected + AMPLE_CALLS)
     return made
+
+
+def _least_calls(function: FunctionState, settings: Settings) -> int:
+    """Return from how many calls on those of an on-phase are looked at.
+
+    On-phases are up to half a minute apart. A window of four of them would show a change after two minutes.
+    """
+    return min(settings.minimum_calls, LEAST_CALLS) if function.state in FINISHED else settings.minimum_calls
 
 
 def _with_bucket(watch: Watch, function: FunctionState, calls: float) -> Watch:

@@ -20,6 +20,7 @@ from specmine.daemon.controller.hotness import total_of
 from specmine.daemon.controller.phase import Phase, State
 from specmine.daemon.controller.sampling.profile import Profile
 from specmine.mining.assertions.explanation import Explanation
+from specmine.mining.detection.values import LEAST_CALLS
 from specmine.model.batch import Prices, Watch
 from specmine.model.function import Function
 from specmine.model.histogram import Histogram
@@ -100,6 +101,18 @@ def test_the_bucket_of_the_function_ends_an_on_phase_that_must_be_short() -> Non
     calls = made["top"].burst_hits / 2
     assert 20 <= calls < 120
     assert PRICES.time_ns * calls * (1 + 200_000 / 4000) <= means.savable
+
+
+def test_each_on_phase_of_a_finished_function_is_looked_at() -> None:
+    """A window of several would show a change minutes later. What is being explained needs whole ones."""
+    made = planned([TOP, *CALLED])
+    assert {watch.minimum_calls for watch in made.values()} == {LEAST_CALLS}
+    explaining = finished("top", 4000.0, state=State.EXPLAINING)
+    called = [finished("parse", 4000.0, explaining), finished("miss", 1000.0, explaining)]
+    made = planned([explaining, *called])
+    assert {name: watch.minimum_calls for name, watch in made.items()} == {
+        "top": Settings().minimum_calls, "parse": LEAST_CALLS, "miss": LEAST_CALLS
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
