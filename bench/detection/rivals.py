@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from bench.lib.simulated_hosts import GRID, LEARNING, SCENARIOS, SLOWER, Hosts, learned, watch
 from specmine.mining.detection.detector import LEAST_FACTOR, LEAST_WINDOWS
-from specmine.mining.detection.innovations import Streams
+from specmine.mining.detection.streams import Streams
 from specmine.mining.detection.threshold import more_evidence
 
 Floats = NDArray[np.float64]

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.mining.detection.innovations import STEPS, SUSPECTED, Streams, started, step
+from specmine.mining.detection.changes import STEPS, SUSPECTED
+from specmine.mining.detection.innovations import started, step
+from specmine.mining.detection.streams import Streams
 
 Floats = NDArray[np.float64]
 GRID = 5.0

@@ -1,8 +1,8 @@
 /* Simulated streams and the detector that watches them, for millions of windows.
 
-   The formulas are those of mining/detection/innovations.py (step_stream) and of bench/lib/simulated_hosts.py (measured);
-   tests/bench/lib/test_stream_simulation.py compares both. All constants come from Python. Streams do not depend on each
-   other, so one is simulated after the other. */
+   The formulas are those of mining/detection/innovations.py and changes.py (step_stream), and of
+   bench/lib/simulated_hosts.py (measured); tests/bench/lib/test_stream_simulation.py compares both. All constants come from
+   Python. Streams do not depend on each other, so one is simulated after the other. */
 
 #include <math.h>
 #include <stdint.h>

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.lib.simulated_hosts import DAY, GRID, LEARNING, Hosts
-from specmine.mining.detection import detector, innovations, threshold
+from specmine.mining.detection import changes, detector, disturbances, innovations, threshold
 from specmine.mining.detection.alarm import Stream
 from specmine.mining.detection.host_spread import usual_spreads, with_usual
-from specmine.mining.detection.innovations import Streams
 from specmine.mining.detection.state import StreamState, first_state
+from specmine.mining.detection.streams import Streams
 from specmine.model.violation import What
 
 Floats = NDArray[np.float64]
@@ -32,12 +32,12 @@ STREAM = (
     "baseline", "variance", "lagged", "square", "last", "gap", "interval", "seen", "place", "doubt", "outlier",
     "offset", "begun", "entry", "age", "moved", "disturbed", "far",
 )  # fmt: skip
-ROWS = ("evidence", "size", "unsure", "absorbed", "windows", "total", "lately", "since")
+ROWS = changes.OF_CHANGES
 FUNCTION = (
     "interval", "spread", "correlation", "disturbed", "wave", "phase", "calls", "sigma", "wander", "first", "factor",
     "due", "before",
 )  # fmt: skip
-FACTORS = len(innovations.STEPS)
+FACTORS = len(changes.STEPS)
 MOST_PEAKS = 5_000_000
 EVERY_CALL = Stream(what=What.LEVEL, part="all")
 NUMBER = 8
@@ -76,15 +76,15 @@ def library() -> ctypes.CDLL:
 
 def constants() -> Floats:
     """Return the constants of the daemon's detector, in the order of the C code."""
-    m = innovations
+    m, c, d = innovations, changes, disturbances
     numbers = (
-        *m.STEPS, *m.SLABS, *m.PARTS, m.LEAST_STEP, m.LEAST_SLAB, m.FADED, m.FADED_PART, m.FADED_WINDOWS,
+        *c.STEPS, *c.SLABS, *c.PARTS, c.LEAST_STEP, c.LEAST_SLAB, c.FADED, c.FADED_PART, c.FADED_WINDOWS,
         m.YOUNG_WINDOWS, m.MOST_SURPRISE,
         m.BASELINE_SECONDS, m.SPREAD_SECONDS, m.BOUND, m.WINSORISED, m.GRAIN, m.MORE_CORRELATION,
         m.MOST_CORRELATION, m.NEIGHBOURS, m.EARLY_WINDOWS, m.EARLY_CORRELATION, m.PRIOR_WINDOWS, m.WIDER,
-        m.LEAST_DISTURBED, m.MOST_DISTURBED, m.MOST_SHARE, m.LASTING_SECONDS, m.LONG_SECONDS, m.LONG, m.JUMPS, m.UP,
-        m.UP_MOST, m.UP_EDGE, m.DOWN, m.DOWN_SCALE, m.FAR_SCALE, m.FAR_WINDOWS, m.LEAST_FAR,
-        m.MOST_FAR, m.SUSPECTED,
+        d.LEAST_DISTURBED, d.MOST_DISTURBED, d.MOST_SHARE, d.LASTING_SECONDS, d.LONG_SECONDS, d.LONG, m.JUMPS, d.UP,
+        d.UP_MOST, d.UP_EDGE, d.DOWN, d.DOWN_SCALE, d.FAR_SCALE, d.FAR_WINDOWS, d.LEAST_FAR,
+        d.MOST_FAR, c.SUSPECTED,
         detector.LONGEST_SECONDS, detector.FIRST_WINDOWS, detector.LEAST_WINDOWS, math.log(detector.LEAST_FACTOR),
         threshold.FROM, GRID, DAY, threshold.NARROW, threshold.WIDE, threshold.MORE,
     )  # fmt: skip

@@ -12,9 +12,11 @@ from specmine.mining.statistics.student_t import normal_quantile
 from specmine.model.violation import Direction, What
 
 from .alarm import Alarm, Stream
+from .changes import STEPS, SUSPECTED
 from .host_spread import NOTHING_USUAL, UsualSpreads, with_usual
-from .innovations import GRAIN, STEPS, SUSPECTED, Streams, step
+from .innovations import GRAIN, step
 from .state import Excursion, StreamState, excursions_of, first_state, scalars_of, to_arrays
+from .streams import Streams
 from .threshold import more_evidence
 from .values import Value, share_of
 

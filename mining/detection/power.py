@@ -7,8 +7,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from .changes import SUSPECTED
 from .detector import FAST_SECONDS, LEAST_FACTOR, LEAST_WINDOWS, THRESHOLD, DetectorState
-from .innovations import SUSPECTED, started, step
+from .innovations import started, step
 from .threshold import more_evidence
 
 WITHIN_SECONDS = 60.0

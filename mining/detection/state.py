@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 
 from .alarm import Stream
-from .innovations import DISTURBED, FAR, PRIOR_SPREAD, STEPS, Streams, started
+from .changes import OF_CHANGES, STEPS
+from .disturbances import DISTURBED, FAR
+from .innovations import PRIOR_SPREAD, started
+from .streams import Streams
 
 FIRST_SECONDS = 10.0
 """Time between windows that is assumed at first."""
@@ -33,7 +36,7 @@ class Excursion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamState:
-    """What is known of one stream; the fields are those of ``innovations.Streams``."""
+    """What is known of one stream; the fields are those of ``streams.Streams``."""
 
     stream: Stream
     baseline: float
@@ -77,17 +80,16 @@ _SCALARS = (
     "baseline", "variance", "lagged", "square", "last", "interval", "seen", "place", "doubt", "outlier", "disturbed",
     "gap", "offset", "begun", "entry", "age", "moved", "far",
 )  # fmt: skip
-_ROWS = ("evidence", "size", "unsure", "absorbed", "windows", "total", "lately", "since")
 
 
 def to_arrays(states: Sequence[StreamState]) -> Streams:
     """Return the states as arrays."""
     count = len(states)
     scalars = {name: np.array([getattr(one, name) for one in states], dtype=np.float64) for name in _SCALARS}
-    rows = {name: np.zeros((count, len(STEPS))) for name in _ROWS}
+    rows = {name: np.zeros((count, len(STEPS))) for name in OF_CHANGES}
     for row, one in enumerate(states):
         for excursion in one.excursions:
-            for name in _ROWS:
+            for name in OF_CHANGES:
                 rows[name][row, excursion.step] = getattr(excursion, name)
     return Streams(**scalars, **rows)
 
@@ -100,7 +102,7 @@ def scalars_of(streams: Streams, row: int) -> dict[str, Any]:
 def excursions_of(streams: Streams, row: int) -> tuple[Excursion, ...]:
     """Return the evidence above 0 of one stream."""
     return tuple(
-        Excursion(step=int(index), **{name: float(getattr(streams, name)[row, index]) for name in _ROWS})
+        Excursion(step=int(index), **{name: float(getattr(streams, name)[row, index]) for name in OF_CHANGES})
         for index in np.flatnonzero(streams.evidence[row] > 0)
     )
 

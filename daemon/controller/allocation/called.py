@@ -13,7 +13,7 @@ from specmine.daemon.config.settings import SECOND, Settings
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.hotness import Ancestry, waits_for_work
 from specmine.daemon.controller.phase import FINISHED
-from specmine.mining.detection.innovations import STEPS
+from specmine.mining.detection.changes import STEPS
 
 from .borrowing import with_borrowed
 from .checks import CHECK_CALLS, seen_ns

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 
 from specmine.daemon.config.settings import SECOND
 from specmine.mining.detection.alarm import Alarm, Stream
+from specmine.mining.detection.changes import SUSPECTED
 from specmine.mining.detection.detector import SHOWN, DetectorState
-from specmine.mining.detection.innovations import SUSPECTED
 from specmine.model.observation import Observation
 from specmine.model.violation import Direction, Violation
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 
 import pytest
 
@@ -11,7 +12,7 @@ from specmine.daemon.system.shortage_log import LASTING_NS, ShortageLog
 REDIS = {"program": "redis", "since": None, "text": "other processes keep 2.0 of 2 CPUs busy, usually 0.3"}
 
 
-def told(caplog: pytest.LogCaptureFixture, log: ShortageLog, *short: dict[str, object], now_ns: int) -> list[str]:
+def told(caplog: pytest.LogCaptureFixture, log: ShortageLog, *short: Mapping[str, object], now_ns: int) -> list[str]:
     """Return what is reported at a moment."""
     caplog.clear()
     with caplog.at_level(logging.INFO, "specmine.daemon.system.shortage_log"):

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from specmine.mining.detection import changes, disturbances
 from specmine.mining.detection import innovations as model
-from specmine.mining.detection.innovations import STEPS, Streams, started, step
+from specmine.mining.detection.changes import STEPS
+from specmine.mining.detection.innovations import started, step
+from specmine.mining.detection.streams import Streams
 from tests.support.autoregression import autoregressive
 
 COUNT = 200_000
@@ -31,19 +34,19 @@ def _step(streams: Streams, places: NDArray[np.float64], elapsed: float = 10.0) 
 
 def _logistic_edge(rng: np.random.Generator, count: int) -> NDArray[np.float64]:
     """Draw from a density that is flat and falls off as a logistic function, by rejection."""
-    most = model.UP_MOST + 20 * model.UP_EDGE
+    most = disturbances.UP_MOST + 20 * disturbances.UP_EDGE
     found = rng.uniform(0, most, 8 * count)
-    kept = rng.random(8 * count) < 1 / (1 + np.exp((found - model.UP_MOST) / model.UP_EDGE))
+    kept = rng.random(8 * count) < 1 / (1 + np.exp((found - disturbances.UP_MOST) / disturbances.UP_EDGE))
     return np.asarray(found[kept][:count])
 
 
 def _draw(rng: np.random.Generator, count: int, disturbed: float, width: float) -> NDArray[np.float64]:
     """Draw windows from the density that the detector assumes of an unchanged stream, written down anew here."""
-    kind = rng.choice(3, count, p=[model.UP, model.DOWN, model.FAR])
+    kind = rng.choice(3, count, p=[disturbances.UP, disturbances.DOWN, disturbances.FAR])
     off = np.select(
         [kind == 0, kind == 1],
-        [_logistic_edge(rng, count), -rng.exponential(model.DOWN_SCALE, count)],
-        rng.laplace(0, model.FAR_SCALE, count),
+        [_logistic_edge(rng, count), -rng.exponential(disturbances.DOWN_SCALE, count)],
+        rng.laplace(0, disturbances.FAR_SCALE, count),
     )
     return np.asarray(np.where(rng.random(count) < disturbed, off, rng.normal(0, math.sqrt(width), count)))
 
@@ -57,16 +60,16 @@ def test_evidence_has_mean_one_under_no_change() -> None:
     kept = 0.5 + model.MORE_CORRELATION  # lagged over square is 0.5; sampling is a tenth of the variance
     kept = 0.5 * 0.01 / (0.01 - SAMPLING) + model.MORE_CORRELATION
     doubt = kept**2 * 0.01 + (0.01 - SAMPLING) * (1 - kept**2)
-    places = _draw(rng, COUNT, model.DISTURBED, model.WIDER * (doubt + SAMPLING))
+    places = _draw(rng, COUNT, disturbances.DISTURBED, model.WIDER * (doubt + SAMPLING))
     places = np.clip(places, -model.MOST_SURPRISE, model.MOST_SURPRISE)
     streams = _streams(COUNT)
     streams.evidence[:] = FRESH
-    streams.size[:], streams.unsure[:] = STEPS, model.SLABS**2
+    streams.size[:], streams.unsure[:] = STEPS, changes.SLABS**2
     ratios = np.exp(_step(streams, places).evidence - FRESH)
     error = ratios.std(axis=0) / math.sqrt(COUNT)
     off = ratios.mean(axis=0) - 1
     assert np.all(off < 4 * error + 0.01)
-    assert np.all(off[model.PARTS == 1] > -4 * error[model.PARTS == 1] - 0.01)
+    assert np.all(off[changes.PARTS == 1] > -4 * error[changes.PARTS == 1] - 0.01)
 
 
 def test_the_filter_is_that_of_gaussian_conditioning() -> None:
@@ -129,7 +132,7 @@ def test_the_baseline_follows_a_slow_wave_however_often_windows_come() -> None:
     streams.interval[:] = 60.0
     one = np.ones(1)
     for number in range(round(model.BASELINE_SECONDS / 5)):
-        streams.evidence[:, 0] = model.SUSPECTED + 1
+        streams.evidence[:, 0] = changes.SUSPECTED + 1
         streams = step(streams, 0.2 * one, SAMPLING * one, 5 * one, 5.0 * number * one, one)
     assert streams.baseline[0] == pytest.approx(0.2 * (1 - math.exp(-1)), rel=0.05)
 
@@ -140,7 +143,7 @@ def test_windows_of_a_suspicion_count_by_their_time_in_a_young_stream() -> None:
     streams.interval[:] = 60.0
     one = np.ones(1)
     for number in range(12):
-        streams.evidence[:, 0] = model.SUSPECTED + 1
+        streams.evidence[:, 0] = changes.SUSPECTED + 1
         streams = step(streams, 0.2 * one, SAMPLING * one, 5 * one, 5.0 * number * one, one)
     assert streams.seen[0] == pytest.approx(10.0)
     assert 0 < streams.baseline[0] < 0.2 * 1.5 / 10

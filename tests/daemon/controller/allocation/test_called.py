@@ -15,8 +15,8 @@ from specmine.daemon.controller.violations.asserted import Asserted
 from specmine.daemon.controller.violations.yardstick import begun
 from specmine.mining.assertions.checks import Verification
 from specmine.mining.detection.alarm import Stream
+from specmine.mining.detection.changes import STEPS
 from specmine.mining.detection.detector import DetectorState
-from specmine.mining.detection.innovations import STEPS
 from specmine.mining.detection.state import Excursion, first_state
 from specmine.model.violation import What
 from tests.support.planned import FUNCTION, MEANS, NOW_NS, learned, seen
