@@ -6,13 +6,14 @@ around it: its time split into running, waiting and blocked, calls a second, bui
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
 from specmine.daemon.config.settings import SECOND
 from specmine.daemon.controller.allocation.called import EVIDENCE
 from specmine.daemon.controller.function import FunctionState
-from specmine.daemon.controller.hotness import share, total_of
+from specmine.daemon.controller.hotness import HALF_LIFE_NS, LEAST_CPU_NS, share, total_of
 from specmine.daemon.controller.sampling.profile import Profile
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.controller.violations.cause import cause_of
@@ -149,6 +150,29 @@ def _lost_a_second(function: FunctionState) -> float | None:
     return abs(now.mean_ns - usual.mean_ns) * rate
 
 
+def lost_share(time_share: float, times: float, renewed: float) -> float:
+    """Return the share of a program's time that slower calls cost.
+
+    Parameters
+    ----------
+    time_share : float
+        Share of the time that samples find in the function, those before the change included.
+    times : float
+        How many times as long its calls take.
+    renewed : float
+        Which part of what is remembered of samples came since.
+    """
+    # before the change the share was so much that both together make what was found
+    before = time_share / (renewed * times + 1 - renewed)
+    return min(1.0, before * max(0.0, times - 1))
+
+
+def _renewed(since_ns: int, state: ControllerState) -> float:
+    """Return which part of the time profiles came since a moment."""
+    half_ns = max(HALF_LIFE_NS, math.log(2) * LEAST_CPU_NS * SECOND / max(state.account.cpu_rate, 1.0))
+    return float(-math.expm1(-math.log(2) * max(0, state.now_ns - since_ns) / half_ns))
+
+
 def _decided(
     one: OpenViolation,
     function: FunctionState,
@@ -179,7 +203,7 @@ def _decided(
         cause = replace(cause, growth=steady(cause.growth, wait_growth(usual, now, followed)))
     lost = violation.time_share if not fresh else 0.0
     if fresh and usual is not None and now.mean_ns > 0 and violation.direction is Direction.SLOWER:
-        lost = time_share * max(0.0, 1 - usual.mean_ns / now.mean_ns)
+        lost = lost_share(time_share, now.mean_ns / max(usual.mean_ns, 1.0), _renewed(violation.since_ns, state))
     lost = float(f"{lost:.2g}")
     if (cause, key, lost) == (violation.cause, violation.because, violation.time_share):
         return one

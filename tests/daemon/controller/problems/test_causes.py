@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from specmine.daemon.config.settings import SECOND, Settings
 from specmine.daemon.controller.function import FunctionState, Identity
 from specmine.daemon.controller.history import History
 from specmine.daemon.controller.problems.call_edges import calls_among
+from specmine.daemon.controller.problems.causes import lost_share
 from specmine.model.function import Function
 from specmine.model.histogram import Histogram
 from specmine.model.inside.parts import CalleeSet, CalleeTime, Inside
@@ -104,3 +107,14 @@ def test_what_was_timed_inside_calls_is_a_call_edge() -> None:
     assert calls_among(tuple(functions), functions, {}) == {(outer.key, inner.key)}
     bare = {**functions, outer.key: FunctionState(identity=Identity(function=outer))}
     assert calls_among(tuple(bare), bare, {}) == set()
+
+
+@pytest.mark.parametrize("renewed", [0.0, 0.2, 0.7, 1.0])
+@pytest.mark.parametrize("times", [1.5, 4.0, 30.0])
+def test_what_a_change_costs_does_not_depend_on_how_long_ago_it_began(renewed: float, times: float) -> None:
+    """Samples from before the change are remembered for minutes: they hold the share that it had then."""
+    before = 0.02
+    remembered = renewed * times * before + (1 - renewed) * before
+    assert lost_share(remembered, times, renewed) == pytest.approx(before * (times - 1))
+    assert lost_share(remembered, 1 / times, renewed) == 0.0
+    assert lost_share(0.5, 100.0, 0.0) == 1.0
