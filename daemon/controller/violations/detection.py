@@ -7,13 +7,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from specmine.mining.assertions.explanation import Explanation
-from specmine.mining.detection.alarm import Alarm
-from specmine.mining.detection.detector import THRESHOLD, DetectorState, adopted, advance, settled
+from specmine.mining.detection.alarm import Alarm, Stream
+from specmine.mining.detection.detector import FIRST_WINDOWS, THRESHOLD, DetectorState, adopted, advance, settled
 from specmine.mining.detection.host_spread import NOTHING_USUAL, UsualSpreads
-from specmine.mining.detection.values import Subject, Value, values_of
+from specmine.mining.detection.values import LEAST_CALLS, Subject, Value, mean_log, values_of
 from specmine.model.observation import Observation
+from specmine.model.violation import What
 
 from .asserted import Asserted
+
+EVERY_CALL = Stream(what=What.LEVEL, part="all")
+LEAST_OFF, DEVIATIONS = math.log(1.5), 3.0
+"""Few calls are far off if their location is by this factor, and by so many standard deviations."""
 
 
 def subject_of(asserted: Asserted, result: Explanation | None) -> Subject:
@@ -103,6 +108,16 @@ def detected(
         usual=usual,
     )
     return after, tuple(alarm for alarm in alarms if alarm.stream in watched)
+
+
+def is_off(detector: DetectorState, observation: Observation) -> bool:
+    """Tell whether calls that are too few to be looked at alone take much longer than usual."""
+    one = detector.find(EVERY_CALL)
+    if one is None or one.seen < FIRST_WINDOWS or observation.timed < LEAST_CALLS:
+        return False
+    place, variance = mean_log(observation.histogram, observation.bias_ns, observation.uncertainty_ns)
+    spread = math.sqrt(max(0.0, one.variance - one.sampling) + variance)
+    return place - one.baseline >= max(LEAST_OFF, DEVIATIONS * spread)
 
 
 def _of_whole(

@@ -31,7 +31,7 @@ BROUGHT = 0.75
 all bring more; of one that is none the evidence stays where it began, for hours."""
 LINGERING = 2
 """After so many windows that are as usual again the next comes soon, too: where a few calls pause, not every window has
-one that does ..."""
+one that does. So it does after one of too few calls to be looked at alone, if these are far off ..."""
 LOCATIONS = 12
 """Windows that are remembered one by one."""
 PATIENCE, EARNED = 12.0, 0.25
@@ -153,6 +153,12 @@ class FunctionViolations:
             return replace(self, alarms=alarms, calm=0)
         patience = self.patience - 1 if self._lingers else min(PATIENCE, self.patience + EARNED)
         return replace(self, alarms=alarms, calm=min(LINGERING, self.calm) + 1, patience=patience)
+
+    def with_pending(self, pending: tuple[Observation, ...], *, is_off: bool) -> FunctionViolations:
+        """Return it with windows that hold too few calls yet; if these are far off, the next ones come soon."""
+        if not is_off or self.patience < 1 or self.standing:
+            return replace(self, pending=pending)
+        return replace(self, pending=pending, calm=1, patience=self.patience - 1)
 
     def changed_ns(self, evidence: float) -> int | None:
         """Return when it changed last, as violations say that are open, or suspicions of so much evidence; or None.

@@ -26,7 +26,7 @@ from specmine.model.violation import Violation, ViolationState, What
 from . import creep
 from .asserted import TRUE
 from .change import LEAST_SHARE, NOTABLE, Change, location_of, log_factor, log_of, moment_of, since
-from .detection import calmed, detected, subject_of, with_earlier
+from .detection import calmed, detected, is_off, subject_of, with_earlier
 from .function_violations import LOCATIONS, Block, FunctionViolations, OpenViolation, identified
 from .lost_time import with_window
 from .watching import Watching, is_idle_as_usual, is_no_news
@@ -63,7 +63,7 @@ def watched(before: FunctionViolations, observation: Observation, around: Watchi
     observation = pooled(pending) if len(pending) > 1 else observation
     short = observation.end_ns - observation.start_ns < SHORTEST_NS and not before.standing
     if short or observation.timed < LEAST_CALLS:
-        return replace(before, pending=pending)
+        return before.with_pending(pending, is_off=is_off(before.detector, observation))
     before = replace(before, pending=())
     violations = _without_old(before, observation, around)
     violations = replace(violations, locations=(*violations.locations, location_of(observation))[-LOCATIONS:])
