@@ -235,10 +235,13 @@ def _short_cause(violation: Violation, subject: Subject) -> str:
     if kind is CauseKind.UNKNOWN:
         return "cause not known"
     words = "new code" if kind is CauseKind.CODE else _CAUSES[kind]
+    growth = violation.cause.growth
     if more is not None and kind is CauseKind.CALLEE:
         words = f"its callee {_cut(escaped(more.function), 20)}"
     elif more is not None:
         words = f"{words} {'from' if more.is_caller else 'in'} {_cut(escaped(more.function), 20)}"
+    elif growth is not None and growth.function:
+        words = f"{'its callee' if kind is CauseKind.CALLEE else f'{words} in'} {_cut(escaped(growth.function), 20)}"
     return words if violation.cause.proven else f"likely {words}"
 
 

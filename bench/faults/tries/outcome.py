@@ -19,7 +19,7 @@ class Outcome:
     opened_s: float | None
     """From the injection to the first violation; None: not within the time."""
     first: str = ""
-    """The function that is named first: that in which samples find more CPU time, else the violated one."""
+    """The function that is named first: the one that a title ends with, else the violated one."""
     right: bool = False
     of_three: bool = False
     """One of the first three that are named is right."""
@@ -94,12 +94,14 @@ def outcome_of(service: Service, fault: Fault, opened_s: float | None, found: li
 def names_in(found: list[dict[str, Any]]) -> list[str]:
     """Return the functions that violations name, in the order in which a person reads them.
 
-    The title of a violation ends with what samples find more CPU time in, so that comes before the violated function.
+    The title of a violation ends with the function in which samples find more CPU time, or that has most of the
+    difference as a callee or by its waits. So that comes before the violated one.
     """
     names = []
     for one in found:
-        more = one["cause"].get("more_samples")
-        names += [*([more["function"]] if more else []), one["function"]]
+        more, growth = one["cause"].get("more_samples"), one["cause"].get("growth") or {}
+        inner = more["function"] if more else growth.get("place")
+        names += [*([inner] if inner and not one.get("because") else []), one["function"]]
     return list(dict.fromkeys(names))
 
 

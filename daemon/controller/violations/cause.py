@@ -56,7 +56,8 @@ def cause_of(facts: Facts) -> Cause:
     kind, proven, text = _verdict(facts, parts, evidence)
     known = {name: one for name, one in evidence.items() if one is not None}
     ordered = sorted(known, key=lambda name: (name is not kind, not known[name].changed))
-    growth = {CauseKind.WAIT: facts.waits, CauseKind.CALLEE: _of_callee(facts)}.get(kind)
+    # where calls wait is looked for only now; the callee that has most of it may be known before
+    growth = {CauseKind.WAIT: facts.waits or facts.inside, CauseKind.CALLEE: _of_callee(facts)}.get(kind)
     return Cause(kind=kind, proven=proven, text=text, evidence=tuple(known[name] for name in ordered), growth=growth)
 
 

@@ -22,7 +22,7 @@ from specmine.daemon.documents.violation_text import (
     typeset,
 )
 from specmine.model.level import Level, Quantile
-from specmine.model.violation import Cause, CauseKind, Direction, MoreSamples, Violation, ViolationState, What
+from specmine.model.violation import Cause, CauseKind, Direction, Growth, MoreSamples, Violation, ViolationState, What
 
 SECOND = 1_000_000_000
 OFFSET_NS = 1_795_305_600 * SECOND  # midnight, 22 Nov 2026
@@ -144,6 +144,19 @@ def test_what_samples_find_more_of_ends_the_title_and_the_text() -> None:
     assert samples_words(render) == "Samples find more CPU time in calls from render: 1.3 CPUs, usually 0."
     called = replace(load, cause=Cause(kind=CauseKind.LOAD, proven=True, more_samples=render))
     assert title(called, SHOP) == "shop: checksum 2.1x slower since 02:47, load from render"
+
+
+def test_where_calls_wait_and_which_callee_has_the_difference_end_the_title() -> None:
+    """The function itself needs no second name."""
+    growth = Growth(what="futex", call="futex", function="lock_buffer", more_ns=7e4, of_ns=9e4)
+    waits = replace(SLOWER, cause=Cause(kind=CauseKind.WAIT, proven=True, growth=growth))
+    assert title(waits, SHOP) == "shop: checksum 2.1x slower since 02:47, waiting in lock_buffer"
+    itself = replace(waits, cause=replace(waits.cause, growth=replace(growth, function="")))
+    assert title(itself, SHOP) == "shop: checksum 2.1x slower since 02:47, waiting"
+    callee = Cause(kind=CauseKind.CALLEE, growth=replace(growth, what="callee", function="read_block"))
+    assert title(replace(SLOWER, cause=callee), SHOP) == (
+        "shop: checksum 2.1x slower since 02:47, likely its callee read_block"
+    )
 
 
 def test_closing_is_a_line_too() -> None:

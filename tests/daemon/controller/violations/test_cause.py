@@ -344,3 +344,13 @@ def test_calls_that_wait_for_a_cpu_do_not_blame_a_host_that_gives_as_much_as_usu
     assert not changed(cause)[CauseKind.HOST]
     assert found(usual(100.0, waiting_us=100.0, rate=300.0), supplied=True).kind is CauseKind.LOAD
     assert found(waits, supplied=True, common=True).kind is CauseKind.HOST
+
+
+def test_the_callee_that_has_most_of_a_wait_is_told_until_its_place_is_known() -> None:
+    """Waits are followed only once a violation is open."""
+    inside = Growth(what="callee", function="read_block", more_ns=9e5, of_ns=9e5)
+    place = Growth(what="sleep", call="clock_nanosleep", function="read_block", more_ns=9e5, of_ns=9e5)
+    blocked = usual(100.0, blocked_us=900.0)
+    assert found(blocked, inside=inside).growth == inside
+    assert found(blocked, inside=inside, waits=place).growth == place
+    assert found(blocked, inside=inside).kind is CauseKind.WAIT
