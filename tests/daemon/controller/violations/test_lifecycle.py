@@ -142,30 +142,48 @@ def test_short_windows_of_an_open_violation_are_looked_at_one_by_one() -> None:
     assert closed.closed_ns is not None and closed.closed_ns <= (24 * 10 + 3 * 20) * SECOND
 
 
-@pytest.mark.parametrize(("calls", "lasting_ns"), [(60, 2 * SECOND), (120, SECOND // 3)])
-@pytest.mark.parametrize(("times", "soon"), [(4.0, True), (1.1, False), (0.3, False)])
-def test_after_a_small_window_that_is_far_off_the_next_comes_soon(
-    calls: int, lasting_ns: int, times: float, soon: bool
-) -> None:
-    """It is judged with the next one, which would else come when a check is due: up to a minute later."""
-    drawn, around = np.random.default_rng(2), Watching(function="f", build_id="b", asserted=Asserted())
+AROUND = Watching(function="f", build_id="b", asserted=Asserted())
 
-    def window(end_ns: int, length_ns: int, number: int, factor: float) -> Observation:
-        histogram = Histogram.from_durations(50_000 * factor * np.exp(drawn.normal(0, 0.1, number)))
-        return Observation(
-            function="f", lifetime="a", kind=Kind.TIME, start_ns=end_ns - length_ns, end_ns=end_ns,
-            histogram=histogram, calls=number, watched_ns=length_ns,
-        )  # fmt: skip
 
+def window(end_ns: int, length_ns: int, calls: int, times: float = 1.0) -> Observation:
+    """Return a window of calls of 50 us, or so many times as long."""
+    drawn = np.random.default_rng(end_ns % 2**32)
+    histogram = Histogram.from_durations(50_000 * times * np.exp(drawn.normal(0, 0.1, calls)))
+    return Observation(
+        function="f", lifetime="a", kind=Kind.TIME, start_ns=end_ns - length_ns, end_ns=end_ns,
+        histogram=histogram, calls=calls, watched_ns=length_ns,
+    )  # fmt: skip
+
+
+def known() -> FunctionViolations:
+    """Return what is known after twelve windows, the last of which ended after two minutes."""
     violations = FunctionViolations()
-    windows = [window(10 * at * SECOND, 2 * SECOND, 400, 1.0) for at in range(1, 13)]
+    windows = [window(10 * at * SECOND, 2 * SECOND, 400) for at in range(1, 13)]
     for at, one in enumerate(windows):
-        violations = watched(violations, one, replace(around, newest=tuple(windows[: at + 1])))
+        violations = watched(violations, one, replace(AROUND, newest=tuple(windows[: at + 1])))
     assert not violations.urgency
-    first = watched(violations, window(130 * SECOND, lasting_ns, calls, times), around)
+    return violations
+
+
+@pytest.mark.parametrize(("times", "soon"), [(4.0, True), (1.1, False), (0.3, False)])
+def test_after_a_small_window_that_is_far_off_the_next_comes_soon(times: float, soon: bool) -> None:
+    """It is judged with the next one, which would else come when a check is due: up to a minute later."""
+    violations = known()
+    first = watched(violations, window(130 * SECOND, 2 * SECOND, 60, times), AROUND)
     assert bool(first.urgency) is soon and first.detector == violations.detector
-    second = watched(first, window(135 * SECOND, lasting_ns, calls, times), around)
+    second = watched(first, window(135 * SECOND, 2 * SECOND, 60, times), AROUND)
     assert bool(second.urgency) is soon and second.detector != violations.detector
+
+
+def test_short_windows_are_looked_at_together_only_if_they_follow_each_other() -> None:
+    """Else what shares a disturbance would count several times; seconds apart it is not shared."""
+    violations = known()
+    first = watched(violations, window(130 * SECOND, SECOND // 3, 120, 4.0), AROUND)
+    assert first.detector != violations.detector and not first.pending
+    second = watched(first, window(130 * SECOND + SECOND // 2, SECOND // 3, 120, 4.0), AROUND)
+    assert second.detector == first.detector and second.pending
+    third = watched(second, window(132 * SECOND, SECOND // 3, 120, 4.0), AROUND)
+    assert third.detector != second.detector and not third.pending
 
 
 def life_of_small_windows(
