@@ -146,7 +146,7 @@ def with_more_samples(cause: Cause, violation: Violation, function: FunctionStat
     parts = parts_of(Facts(direction=violation.direction, usual=usual, now=now, quantile=quantile_of(violation)))
     works = parts is None or parts[0] >= LEAST_WORK  # else a busier callee comes with whatever calls wait for
     blocks = parts is not None and parts[2] >= LEAST_BLOCKED
-    if found is not None and cause.kind is CauseKind.UNKNOWN and blocks and _is_new(found):
+    if found is not None and cause.kind is not CauseKind.CODE and blocks and _is_new(found):
         text = f"It calls {found.function}, in which samples hardly found it before, and is blocked longer."
         return replace(cause, kind=CauseKind.CALLEE, text=text, more_samples=found)
     if found is not None and cause.kind is CauseKind.UNKNOWN and works:

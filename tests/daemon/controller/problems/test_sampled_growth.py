@@ -218,6 +218,9 @@ def test_more_cpu_time_is_why_only_if_the_difference_is_work(
     )
     cause = with_more_samples(Cause(kind=CauseKind.UNKNOWN), violation, one, state)
     assert cause.kind is kind
+    load = with_more_samples(Cause(kind=CauseKind.LOAD), violation, one, state)
+    assert load.kind is (CauseKind.CALLEE if kind is CauseKind.CALLEE else CauseKind.LOAD)
+    assert with_more_samples(Cause(kind=CauseKind.CODE), violation, one, state).kind is CauseKind.CODE
     assert (cause.text.startswith("It calls checksum, ")) is (kind is CauseKind.CALLEE)
     assert cause.more_samples is not None
     assert cause.more_samples.function == "checksum"
