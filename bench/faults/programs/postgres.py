@@ -44,7 +44,8 @@ def served(folder: Path) -> Iterator[Service]:
     with ExitStack() as stack:
         folder.chmod(0o755)
         command = postgres(autovacuum="off", shared_buffers="64MB")(folder)
-        server = started(command, cwd=folder, start_new_session=True, **QUIET)
+        log = stack.enter_context((folder / "log").open("wb"))
+        server = started(command, cwd=folder, start_new_session=True, **{**QUIET, "stdout": log, "stderr": log})
         stack.callback(stopped, server)
         while not (folder / ".s.PGSQL.5432").exists():
             time.sleep(0.1)
@@ -54,7 +55,9 @@ def served(folder: Path) -> Iterator[Service]:
 
         def ask(text: str) -> None:
             psql = as_postgres([POSTGRES[-1] / "psql", "-h", folder, "-q", "-c", text, "postgres"])
-            subprocess.run(psql, check=True, cwd=folder, **QUIET)
+            done = subprocess.run(psql, check=False, cwd=folder, **{**QUIET, "stderr": subprocess.PIPE}, text=True)
+            if done.returncode:
+                raise SystemExit(f"{text}: psql ended with {done.returncode}: {done.stderr}")
 
         ask("DELETE FROM pgbench_accounts WHERE aid > 20000")
         ask("ALTER TABLE pgbench_accounts ADD COLUMN filler2 int; UPDATE pgbench_accounts SET filler2 = aid")
