@@ -19,7 +19,6 @@ from specmine.daemon.config.tree import Config
 from specmine.daemon.controller.events import Acknowledged, Arrived, Asked, Begun, Reloaded, Restored, Stopping
 from specmine.daemon.controller.problems.acknowledgement import all_acknowledged
 from specmine.daemon.controller.state import ControllerState
-from specmine.daemon.documents.short_of_cpu import programs_short_of_cpu
 from specmine.daemon.documents.status import DaemonFacts, status_of
 from specmine.daemon.documents.violation_context import context_of, violations_of
 from specmine.daemon.documents.violations import subject_of
@@ -331,7 +330,7 @@ class Daemon:
             if first:  # from now on there is a state to answer from
                 self._lifecycle_log.ready()
             self._unmatched_names.turn(step.state)
-            self._shortage_log.published(programs_short_of_cpu(step.state), step.state.now_ns)
+            self._shortage_log.published(step.state)
             if violations := violations_of(step.state):
                 context = context_of(step.state)
                 self._violation_log.published(violations, lambda each: subject_of(each, context))

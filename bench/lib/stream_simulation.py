@@ -20,11 +20,10 @@ from numpy.typing import NDArray
 
 from bench.lib.simulated_hosts import DAY, GRID, LEARNING, Hosts
 from specmine.mining.detection import changes, detector, disturbances, innovations, threshold
-from specmine.mining.detection.alarm import Stream
+from specmine.mining.detection.alarm import EVERY_CALL
 from specmine.mining.detection.host_spread import usual_spreads, with_usual
 from specmine.mining.detection.state import StreamState, first_state
 from specmine.mining.detection.streams import Streams
-from specmine.model.violation import What
 
 Floats = NDArray[np.float64]
 SOURCE = Path(__file__).with_name("stream_simulation.c")
@@ -39,7 +38,6 @@ FUNCTION = (
 )  # fmt: skip
 FACTORS = len(changes.STEPS)
 MOST_PEAKS = 5_000_000
-EVERY_CALL = Stream(what=What.LEVEL, part="all")
 NUMBER = 8
 """Thresholds at which a change is timed."""
 

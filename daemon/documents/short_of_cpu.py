@@ -22,11 +22,15 @@ def shortage_in_words(one: Shortage, state: ControllerState) -> str:
     return f"{words}; other processes keep {others[0]:.1f}, watched programs {own:.1f} of {cpus} CPUs busy"
 
 
+def shortages(state: ControllerState) -> dict[str, Shortage]:
+    """Return what keeps programs from CPU time that run and are short of it, by name."""
+    running = {each.called for each in state.lifetimes.values() if each.processes}
+    return {name: one for name, one in sorted(state.shortages.items()) if one.since_ns and name in running}
+
+
 def programs_short_of_cpu(state: ControllerState) -> list[dict[str, Any]]:
     """Return the programs that run and are short of CPU time, by name: since when, and why."""
-    running = {each.called for each in state.lifetimes.values() if each.processes}
     return [
         {"program": name, "since": date_of(state, one.since_ns), "text": shortage_in_words(one, state)}
-        for name, one in sorted(state.shortages.items())
-        if one.since_ns and name in running
+        for name, one in shortages(state).items()
     ]

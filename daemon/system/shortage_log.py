@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
-from typing import Any
 
+from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.documents.short_of_cpu import shortage_in_words, shortages
 from specmine.model.text import escaped
 
 from .logging import facts
@@ -21,29 +21,17 @@ class ShortageLog:
 
     def __init__(self) -> None:
         """Begin with nothing."""
-        self._since_ns: dict[str, int] = {}
-        """When a program was first seen to be short of CPU time ..."""
         self._told: set[str] = set()
-        """... and the programs of which that was reported."""
+        """The programs that were reported to be short of CPU time, and are."""
 
-    def published(self, short: Iterable[Mapping[str, Any]], now_ns: int) -> None:
-        """Report what is news.
-
-        Parameters
-        ----------
-        short : iterable of mapping
-            The programs that are short of CPU time now (``documents.short_of_cpu``).
-        now_ns : int
-            Time of the controller.
-        """
-        now = {str(each["program"]): str(each["text"]) for each in short}
-        for name, text in now.items():
-            since_ns = self._since_ns.setdefault(name, now_ns)
-            if name not in self._told and now_ns - since_ns >= LASTING_NS:
+    def published(self, state: ControllerState) -> None:
+        """Report what is news in a state."""
+        short = shortages(state)
+        for name, one in short.items():
+            if name not in self._told and state.now_ns - one.since_ns >= LASTING_NS:
                 self._told.add(name)
+                text = shortage_in_words(one, state)
                 _log.warning("short of CPU time: %s: %s", escaped(name), text, extra=facts(program=name))
-        for name in self._since_ns.keys() - now.keys():
-            del self._since_ns[name]
-            if name in self._told:
-                self._told.discard(name)
-                _log.info("enough CPU time again: %s", escaped(name), extra=facts(program=name))
+        for name in sorted(self._told - short.keys()):
+            self._told.discard(name)
+            _log.info("enough CPU time again: %s", escaped(name), extra=facts(program=name))

@@ -20,6 +20,10 @@ class Stream:
     """The behaviour whose calls they are; ``true``: all calls of the function."""
 
 
+EVERY_CALL = Stream(what=What.LEVEL, part="all")
+"""The location of all calls."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alarm:
     """A stream that is suspected to have changed, or has."""

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from .alarm import EVERY_CALL
 from .detector import DetectorState
 
 NEAR_SECONDS = 10.0
@@ -62,5 +63,5 @@ def common_deviation(near: Mapping[str, Surprise]) -> float | None:
 
 def deviations_of(state: DetectorState) -> float:
     """Return how far the last window of a function was off its prediction, in standard deviations: of all its calls."""
-    every = next((one for one in state.streams if one.stream.part == "all" and one.stream.expression == "true"), None)
+    every = state.find(EVERY_CALL)
     return every.offset / every.variance**0.5 if every is not None and every.variance > 0 else 0.0

@@ -49,6 +49,11 @@ class DetectorState:
     lifetime: str = ""
     """Of the last window."""
 
+    @property
+    def ended_ns(self) -> int:
+        """End of the newest window that was looked at, CLOCK_MONOTONIC; 0: none was."""
+        return max((one.ended_ns for one in self.streams), default=0)
+
     def find(self, stream: Stream) -> StreamState | None:
         """Return the state of a stream; None if it has none."""
         return next((one for one in self.streams if one.stream == stream), None)

@@ -7,16 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from specmine.mining.assertions.explanation import Explanation
-from specmine.mining.detection.alarm import Alarm, Stream
+from specmine.mining.detection.alarm import EVERY_CALL, Alarm
 from specmine.mining.detection.detector import FIRST_WINDOWS, THRESHOLD, DetectorState, adopted, advance, settled
 from specmine.mining.detection.host_spread import NOTHING_USUAL, UsualSpreads
 from specmine.mining.detection.values import LEAST_CALLS, Subject, Value, mean_log, values_of
 from specmine.model.observation import Observation
-from specmine.model.violation import What
 
 from .asserted import Asserted
 
-EVERY_CALL = Stream(what=What.LEVEL, part="all")
 LEAST_OFF, DEVIATIONS = math.log(1.5), 3.0
 """Few calls are far off if their location is by this factor, and by so many standard deviations."""
 

@@ -173,7 +173,7 @@ class FunctionViolations:
     def _doubts(self) -> tuple[Alarm, ...]:
         if self.standing:
             return ()
-        newest_ns = max((one.ended_ns for one in self.detector.streams), default=0)
+        newest_ns = self.detector.ended_ns
         return tuple(one for one in self.alarms if _is_urgent(one) and newest_ns - one.since_ns < DOUBT_NS)
 
     def with_closed(self, closed: Iterable[Violation]) -> FunctionViolations:

@@ -15,7 +15,7 @@ import numpy as np
 
 from specmine.daemon.config.settings import SECOND
 from specmine.mining.detection.alarm import Stream
-from specmine.mining.detection.detector import DetectorState, adopted
+from specmine.mining.detection.detector import adopted
 from specmine.mining.detection.values import values_of
 from specmine.mining.levels.verdict import MARGIN, Factor, usual_factors
 from specmine.model.level import MEAN
@@ -62,7 +62,7 @@ def watched(before: FunctionViolations, observation: Observation, around: Watchi
     pending = _pending(before.pending, observation)
     observation = pooled(pending) if len(pending) > 1 else observation
     short = observation.end_ns - observation.start_ns < SHORTEST_NS and not before.standing
-    short &= observation.start_ns - _looked_at_ns(before.detector) < SHORTEST_NS
+    short &= observation.start_ns - before.detector.ended_ns < SHORTEST_NS
     if short or observation.timed < LEAST_CALLS:
         return before.with_pending(pending, is_off=is_off(before.detector, observation))
     before = replace(before, pending=())
@@ -102,11 +102,6 @@ def watched(before: FunctionViolations, observation: Observation, around: Watchi
     if not violations.standing and not violations.evidence and not inherited:
         violations = replace(violations, yardstick=settled_by(yardstick, observation))
     return violations
-
-
-def _looked_at_ns(detector: DetectorState) -> int:
-    """Return when the last window ended that was looked at."""
-    return max((one.ended_ns for one in detector.streams), default=0)
 
 
 def _earlier(violations: FunctionViolations, around: Watching) -> tuple[Observation, ...]:
