@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bench.faults.programs.fault import VARYING, Fault, Service, Wandering
 from bench.faults.programs.host import competing_writes
+from bench.faults.programs.stripped_names import with_stripped
 from bench.lib.child_processes import running, started
 from bench.lib.debian_programs import POSTGRES, QUIET, as_postgres, postgres
 from bench.lib.peers import stopped
@@ -109,9 +110,14 @@ def served(folder: Path) -> Iterator[Service]:
             opened.append(ExitStack())
             opened[-1].enter_context(running(as_postgres(held), cwd=folder, **QUIET))
 
+        exe = str(POSTGRES[-1] / "postgres")
+
+        def named(*globs: str) -> tuple[str, ...]:
+            return with_stripped(globs, exe)
+
         yield Service(
             name="postgres",
-            exe=str(POSTGRES[-1] / "postgres"),
+            exe=exe,
             pid=server.pid,
             clients=lambda: transactions((folder / "account").read_text()),
             faults=(
@@ -119,7 +125,7 @@ def served(folder: Path) -> Iterator[Service]:
                     name="an index is dropped",
                     inject=lambda: ask("DROP INDEX looked_up"),
                     undo=lambda: ask("CREATE INDEX looked_up ON pgbench_accounts (filler2)"),
-                    functions=("*Exec*", "heap*", "*Portal*", "exec_*", "*_query*", "SeqNext", "*scan*"),
+                    functions=named("*Exec*", "heap*", "*Portal*", "exec_*", "*_query*", "SeqNext", "*scan*"),
                     causes=("load", "unknown", "callee"),
                     alone=True,
                 ),
@@ -127,14 +133,16 @@ def served(folder: Path) -> Iterator[Service]:
                     name="a session holds row locks for 100 ms of 300",
                     inject=hold,
                     undo=lambda: opened.pop().close(),
-                    functions=("*Lock*", "ProcSleep", "*heap_update*", "WaitLatch*", "WaitEventSet*", "epoll_wait"),
+                    functions=named(
+                        "*Lock*", "ProcSleep", "*heap_update*", "WaitLatch*", "WaitEventSet*", "epoll_wait"
+                    ),
                     causes=("wait", "callee"),
                 ),
                 Fault(
                     name="another process writes and syncs",
                     inject=lambda: opened.append(competing_writes(folder)),
                     undo=lambda: opened.pop().close(),
-                    functions=("fdatasync", "*XLog*", "issue_xlog_fsync", "*Commit*"),
+                    functions=named("fdatasync", "*XLog*", "issue_xlog_fsync", "*Commit*"),
                     causes=("wait", "host", "callee"),
                     alone=True,
                 ),
