@@ -19,8 +19,8 @@ MOST_FUNCTIONS = 4
 """Functions whose waits are followed by turns: those asked for come first, then the newest violations."""
 PLACED = frozenset({CauseKind.WAIT, CauseKind.UNKNOWN})
 """Causes of which the place of waits tells more: calls that work, or wait for a CPU, are blocked as usual."""
-KEPT_PHASES = 8
-"""Of a function the newest phases count."""
+KEPT_PHASES = 16
+"""Of a function the newest phases count: an on-phase may have no more than a hundred calls."""
 KEPT_NS = 600 * SECOND
 """What is older than the newest phase by more is dropped."""
 
@@ -53,7 +53,8 @@ def followed(state: ControllerState) -> tuple[str, ...]:
             and not one.violation.because
             and one.violation.cause.kind in PLACED
         ]
-        if found_ns and state.now_ns - max(found_ns) <= OPEN_NS and function.probe.watch is not None:
+        # also while its probes are off: an on-phase is followed from its begin on, so it must be known before
+        if found_ns and state.now_ns - max(found_ns) <= OPEN_NS:
             opened.append((-max(found_ns), key))
     ordered = dict.fromkeys([*asked, *(key for _, key in sorted(opened))])
     return tuple(ordered)[:MOST_FUNCTIONS]

@@ -80,6 +80,7 @@ class Attacher:
         w.returns.check_from(*traps_and_calls(w))
         self._activity.write_costs(w)
         self._links.attach(w, pids, companions)
+        self._windows.coming(w, now_ns)
         w.schedule.attached(now_ns)
 
     def detach(self, w: TimedFunction, now_ns: int) -> None:

@@ -113,7 +113,7 @@ def registry_over(
     )
     activity = ActivityMeter(prices)
     choice = ProcessChoice(modules, tracker, bystanders, gate, chance)
-    table = LinkTable(links, returns, lambda w: windows.changed(w, on=False))
+    table = LinkTable(links, returns, windows.leaving)
     attacher = Attacher(gate, choice, table, windows, activity, symbolizer, code_sizes)
     slow = loaded.mode == "perf"
     kernel_slots = [Slot(number, slots, counters) for number in range(MAX_PERF if slow else FREE_SLOTS)]

@@ -21,7 +21,7 @@ RARE_CALLS = 50
 class LinkTable:
     """The links, and which function each belongs to."""
 
-    def __init__(self, links: Links, returns: ReturnProbes, leaving: Callable[[TimedFunction], None]) -> None:
+    def __init__(self, links: Links, returns: ReturnProbes, leaving: Callable[[TimedFunction, int], None]) -> None:
         """Hold no link; ``leaving`` is called before the probes of a function are detached."""
         self._leaving = leaving
         self._links, self._returns = links, returns
@@ -48,7 +48,7 @@ class LinkTable:
 
     def detach(self, w: TimedFunction, now_ns: int) -> None:
         """Detach the function's probes, and forget them; the holder may have detached them already."""
-        self._leaving(w)
+        self._leaving(w, now_ns)
         for number in w.attachment.links:
             self._links.close(number)
         sites = w.attachment.site_links

@@ -2,6 +2,9 @@
 
 All threads of the host pass the switch tracepoint while a phase lasts, so phases are short and far apart. Within one
 the kernel walks the stack of each thread that blocks in a timed call of the function, or of some of these at random.
+
+Where a function is timed in on-phases, each that is followed is a phase. It may be over before the daemon knows that it
+began, so it is followed from the moment on when its probes are asked for.
 """
 
 from __future__ import annotations
@@ -32,8 +35,12 @@ LONGEST_NS = 5_000_000_000
 """... and in all."""
 LINGER_NS = 1_000_000_000
 """How long the end of waits is awaited that began in a phase."""
+TURN_NS = 5_000_000_000
+"""So long after a pause the function whose turn it is may begin its on-phase before another one is followed."""
 RESTS, SOON_NS = (3, 19), 30_000_000_000
 """A pause is so many times as long as the phase before: at first, and once a function has been followed so long."""
+SAVED_NS = 40_000_000_000
+"""What may be spent is saved for so long while nothing is followed: the first phases come soon."""
 MOST_WALKS, FEWEST_WALKS, AT_ONCE_S = 2000, 200, 10
 """Stacks walked in a phase: at most; where the budget is small as many as it pays for in so many seconds, ..."""
 WANTED_PART = 5
@@ -65,7 +72,9 @@ class _Phase:
     passes_ns: float
     """What the tracepoint had cost watched programs when it began."""
     identity: int = 0
-    """Of the attachment that is on; 0: its probes are off."""
+    """Of the attachment that is on, or about to be; 0: its probes are off."""
+    identities: set[int] = field(default_factory=set)
+    """Of all attachments in it."""
     before: NDArray[np.int64] = field(default_factory=lambda: np.zeros(BUCKETS, np.int64))
     """Durations of the slot when that attachment began."""
     calls: NDArray[np.int64] = field(default_factory=lambda: np.zeros(BUCKETS, np.int64))
@@ -76,8 +85,9 @@ class _Phase:
     """Since when only the end of waits is awaited; 0: not yet."""
 
     def go_on(self, w: TimedFunction, histogram: NDArray[np.uint64]) -> None:
-        """Follow the calls of the attachment that is on."""
+        """Follow the calls of the attachment that is on, or about to be."""
         self.identity, self.slot = w.attachment.cookies[0] & IDENTITY, w.slot.number
+        self.identities.add(self.identity)
         self.before = histogram[self.slot].astype(np.int64)
 
     def pause(self, histogram: NDArray[np.uint64]) -> None:
@@ -154,30 +164,49 @@ class WaitMeter:
         self._most_ns, self._walk_ns = most_ns, walk_ns
         affordable = int(AT_ONCE_S * most_ns / walk_ns) if most_ns and walk_ns else MOST_WALKS
         self._most = min(MOST_WALKS, max(FEWEST_WALKS, affordable))
-        if not set(functions) <= self._asked.keys():
+        new = [key for key in functions if key not in self._asked]
+        if new:
             self._due_ns = max(now_ns, self._paid_ns)
-        self._asked = {key: self._asked.get(key, now_ns) for key in functions}
+        turns = (*new, *(key for key in self._asked if key in functions))
+        self._asked = {key: self._asked.get(key, now_ns) for key in turns}
         self._every = {key: every for key, every in self._every.items() if key in self._asked}
 
-    def changed(self, w: TimedFunction, *, on: bool) -> None:
-        """Take in that a function's probes are on now, or are about to be detached."""
+    def coming(self, w: TimedFunction, now_ns: int) -> None:
+        """Take in that a function's probes were asked for."""
+        key = w.function.key
+        if self._phase is None and w.probe.timed and self._may_begin(key, now_ns):
+            self._begin(w, now_ns)
+        if self._phase is not None and self._phase.function == key and not self._phase.ended_ns:
+            self._pause(self._phase)
+            self._go_on(self._phase, w)
+
+    def leaving(self, w: TimedFunction, now_ns: int) -> None:
+        """Take in that a function's probes are about to be detached: with its on-phase the phase ends."""
         phase = self._phase
         if phase is not None and phase.function == w.function.key and not phase.ended_ns:
             self._pause(phase)
-            if on:
-                self._go_on(phase, w)
+            if w.watch.on_ns:
+                phase.measure(w, now_ns)
+                phase.end(now_ns)
 
-    def add_path(self, slot: int, bucket: int, calls: int) -> None:
-        """Count calls whose durations are counted by path."""
-        if self._phase is not None and self._phase.identity and self._phase.slot == slot:
+    def follows(self, w: TimedFunction) -> bool:
+        """Tell whether calls of a function are followed now."""
+        return self._phase is not None and self._phase.function == w.function.key and bool(self._phase.identity)
+
+    def add_path(self, identity: int, bucket: int, calls: int) -> None:
+        """Count calls of an attachment whose durations are counted by path."""
+        if self._phase is not None and identity in self._phase.identities:
             self._phase.add(bucket, calls)
 
     def poll(self, functions: Mapping[str, TimedFunction], now_ns: int) -> tuple[Waits, ...]:
         """Begin and end phases; return what was followed and has names by now."""
         if self._phase is not None:
             self._advance(self._phase, functions, now_ns)
-        elif now_ns >= self._due_ns:
-            self._begin(functions, now_ns)
+        else:
+            on = [w for w in map(functions.get, self._asked) if w is not None and w.probe.timed and w.attachment.on_ns]
+            for w in on:
+                if self._phase is None and self._may_begin(w.function.key, now_ns):
+                    self._go_on(self._begin(w, now_ns), w)
         told: list[Waits] = []
         timed = {key for key, w in functions.items() if w.probe.timed}
         for one in tuple(self._unnamed):
@@ -187,14 +216,13 @@ class WaitMeter:
                 told.append(found)
         return tuple(told)
 
-    def _begin(self, functions: Mapping[str, TimedFunction], now_ns: int) -> None:
-        """Begin a phase of the function whose turn it is."""
-        for key in self._asked:
-            w = functions.get(key)
-            if w is not None and w.probe.timed:
-                break
-        else:
-            return
+    def _may_begin(self, key: str, now_ns: int) -> bool:
+        """Tell whether a function may be followed now: it is its turn, or the one whose turn it is had time."""
+        return key in self._asked and now_ns >= self._due_ns + TURN_NS * (key != next(iter(self._asked)))
+
+    def _begin(self, w: TimedFunction, now_ns: int) -> _Phase:
+        """Begin a phase of a function."""
+        key = w.function.key
         self._asked[key] = self._asked.pop(key)  # its next turn comes last
         self._tracepoint.want(FOLLOWING, on=True)
         self._ended.drain()
@@ -208,8 +236,7 @@ class WaitMeter:
             most=self._most,
             passes_ns=self._tracepoint.passes_ns()[0],
         )
-        if w.attachment.on_ns:
-            self._go_on(self._phase, w)
+        return self._phase
 
     def _go_on(self, phase: _Phase, w: TimedFunction) -> None:
         """Follow the calls of the attachment that is on."""
@@ -247,7 +274,8 @@ class WaitMeter:
         every, asked_ns = self._every.get(phase.function, 1), self._asked.get(phase.function, now_ns)
         took_ns = now_ns - phase.since_ns
         cost_ns = walks * self._walk_ns + self._tracepoint.passes_ns()[0] - phase.passes_ns
-        self._paid_ns = phase.since_ns + round(cost_ns / self._most_ns * 1e9) if self._most_ns else 0
+        saved_ns = max(self._paid_ns, phase.since_ns - SAVED_NS)
+        self._paid_ns = saved_ns + round(cost_ns / self._most_ns * 1e9) if self._most_ns else 0
         self._due_ns = max(now_ns + took_ns * RESTS[now_ns - asked_ns > SOON_NS], self._paid_ns)
         if walks >= phase.most:
             self._every[phase.function] = every * SPARSER

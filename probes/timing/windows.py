@@ -123,11 +123,24 @@ class Windows:
         if self._off_cpu is not None:
             self._off_cpu.take(w.slot.number)
 
-    def changed(self, w: TimedFunction, *, on: bool) -> None:
-        """Take in that a function's probes are on now, or are about to be detached."""
-        self._inside.changed(w, on=on)
+    def coming(self, w: TimedFunction, now_ns: int) -> None:
+        """Take in that a function's probes were asked for."""
         if self._waits is not None:
-            self._waits.changed(w, on=on)
+            self._waits.coming(w, now_ns)
+
+    def on(self, w: TimedFunction) -> None:
+        """Take in that a function's probes are on now."""
+        self._inside.changed(w, on=True)
+
+    def leaving(self, w: TimedFunction, now_ns: int) -> None:
+        """Take in that a function's probes are about to be detached."""
+        self._inside.changed(w, on=False)
+        if self._waits is not None:
+            self._waits.leaving(w, now_ns)
+
+    def is_followed(self, w: TimedFunction) -> bool:
+        """Tell whether the waits of a function's calls are followed now."""
+        return self._waits is not None and self._waits.follows(w)
 
     def expect(self, w: TimedFunction) -> None:
         """Take in that callees share the on-phase of a function: their probes are asked for, its own come next."""
@@ -162,7 +175,7 @@ class Windows:
             if w is not None and w.window is not None:
                 w.window.add(path, bucket, calls)
                 if self._waits is not None:
-                    self._waits.add_path(w.slot.number, bucket, calls)
+                    self._waits.add_path(cookie & IDENTITY, bucket, calls)
 
     def cut_if_due(self, w: TimedFunction, now_ns: int) -> bool:
         """Cut the window if it holds enough calls, or is old enough and holds some; tell whether it was cut."""

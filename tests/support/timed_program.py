@@ -86,7 +86,7 @@ class TimedProgram:
             cast(Any, SimpleNamespace(begin=lambda slot, timed: None, take=lambda *each: None)),
             InsideMeter(cast(Any, self.inside), self.counters, self.isolation, split=False),
         )
-        links = LinkTable(cast(Any, self.holder), cast(Any, None), lambda w: self.windows.changed(w, on=False))
+        links = LinkTable(cast(Any, self.holder), cast(Any, None), self.windows.leaving)
         gate = SimpleNamespace(
             mapped=lambda: [1], way=lambda kind, layouts: (False, None), changed=lambda *each: None, pids=lambda: [1]
         )

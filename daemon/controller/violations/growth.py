@@ -16,7 +16,8 @@ LEAST_PART = 0.5
 """What is named explains this share of what calls take more, at least."""
 FEWEST_CALLS = 20
 """Calls during which waits were followed, or in which callees were timed, from which these are told."""
-
+SEEN_PART = 0.3
+"""Calls that were followed waited so much of what calls wait now, at least: else those that wait long were missed."""
 
 STEADY = 1.25
 """Numbers that changed by a smaller factor stay as they were told: who reads them gains nothing by others."""
@@ -60,7 +61,7 @@ def wait_growth(usual: Usual, now: Usual, followed: Waits | None) -> Growth | No
     if followed is None or before is None or after is None or more <= 0:
         return None
     whole = waits_of(followed)[0]
-    if whole.calls < FEWEST_CALLS or not whole.parts:
+    if whole.calls < FEWEST_CALLS or not whole.parts or whole.mean_ns < SEEN_PART * after[2]:
         return None
     part: WaitPart = whole.parts[0]
     grown = part.share * (after[2] - before[2])

@@ -64,7 +64,7 @@ class DutyCycle:
         """Begin the on-phase: the probes are on."""
         on_ns = min(w.watch.on_ns or TURN_NS, TURN_NS) if w.alone else w.watch.on_ns
         w.attachment.switch_on(at_ns, on_ns)
-        self._windows.changed(w, on=True)
+        self._windows.on(w)
         if not w.alone:
             inside = self._isolation.directly_inside(w.slot.number)
             for other in self.functions.values():
@@ -189,6 +189,8 @@ class DutyCycle:
     def _detach(self, w: TimedFunction, at_ns: int) -> None:
         """Detach the probes, and those of callees that shared the on-phase; see whose turn the next one is."""
         began_ns = w.attachment.on_ns
+        if self._windows.is_followed(w):  # its calls are counted with the waits in them
+            self._drain(at_ns, heard=False)
         self._attacher.detach(w, at_ns)
         for other in self._shared.followers(w):
             if other.attachment.links:

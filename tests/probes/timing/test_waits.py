@@ -27,7 +27,7 @@ from specmine.probes.kernel.structs import (
     WAKER_FOREIGN,
     WAKER_WATCHED,
 )
-from specmine.probes.timing.waits import FEWEST_WALKS, MOST_WALKS, SPARSER, WANTED_PART, WaitMeter
+from specmine.probes.timing.waits import FEWEST_WALKS, MOST_WALKS, SPARSER, WaitMeter
 from tests.support.source_driver import driven, running
 
 Programs = Callable[..., Path]
@@ -118,6 +118,7 @@ class Host:
         self.timed: Any = SimpleNamespace(
             function=FUNCTION,
             probe=SimpleNamespace(timed=True),
+            watch=SimpleNamespace(on_ns=0),
             slot=SimpleNamespace(number=SLOT),
             attachment=SimpleNamespace(on_ns=1, cookies=(IDENTITY,), watched_until=lambda now_ns: self.watched_ns),
         )
@@ -129,14 +130,18 @@ class Host:
     def run(self, now_ns: int, calls: int, walks: int | None = None) -> tuple[Waits, ...]:
         """Let calls end of which each waited for a ms, if waits are followed; then poll."""
         if self.settings["followed"][0] == IDENTITY and calls:
-            every = int(self.settings["follow_every"][0])
-            seen = calls // every if walks is None else walks
-            self.histogram[SLOT * BUCKETS + 700] += calls
-            self.settings["left"][0] -= seen
-            key = (1, IDENTITY, NUMBERS["futex"], 0, 700, *self.waker, 0, 9)
-            self.ended.rows = [(key, (seen * every, seen * every * 1_000_000))]
+            self.end_calls(calls, walks)
         self.watched_ns = now_ns
         return self.meter.poll({FUNCTION.key: self.timed}, now_ns)
+
+    def end_calls(self, calls: int, walks: int | None = None) -> None:
+        """Let calls end of which each waited for a ms."""
+        every = int(self.settings["follow_every"][0])
+        seen = calls // every if walks is None else walks
+        self.histogram[SLOT * BUCKETS + 700] += calls
+        self.settings["left"][0] -= seen
+        key = (1, IDENTITY, NUMBERS["futex"], 0, 700, *self.waker, 0, 9)
+        self.ended.rows = [(key, (seen * every, seen * every * 1_000_000))]
 
 
 NUMBERS = {call.name: number for number, call in machine().blocking_calls.items()}
@@ -216,21 +221,30 @@ def test_too_many_waits_are_drawn_at_random_from_then_on() -> None:
 def test_what_a_phase_costs_is_earned_before_the_next_one() -> None:
     """At 0.1 ms a second a hundred walks of 10 us take ten seconds, with as much for passes twenty.
 
-    A phase has no more than 200 walks then. Who asks for another function meanwhile waits as long.
+    Forty seconds were saved: two phases come soon. A phase has no more than 200 walks then. Who asks for another
+    function meanwhile waits as long.
     """
     host = Host()
-    host.meter.ask((FUNCTION.key,), 0, most_ns=1e5, walk_ns=1e4)
-    host.run(SECOND // 2, calls=0)
-    assert host.settings["left"][0] == FEWEST_WALKS
-    host.passes_ns = 1e6
-    assert host.run(2 * SECOND, calls=100)
-    assert not host.on
-    host.meter.ask((FUNCTION.key, "other"), 3 * SECOND, most_ns=1e5, walk_ns=1e4)
-    host.run(20 * SECOND, calls=0)
-    assert not host.on
-    host.run(21 * SECOND, calls=0)
+    host.meter.ask((FUNCTION.key,), 100 * SECOND, most_ns=1e5, walk_ns=1e4)
+    for begin_ns in (100 * SECOND, 110 * SECOND):
+        host.run(begin_ns, calls=0)
+        assert host.on
+        assert host.settings["left"][0] == FEWEST_WALKS
+        host.passes_ns += 1e6
+        assert host.run(begin_ns + 3 * SECOND // 2, calls=100 * max(1, int(host.settings["follow_every"][0])))
+        assert not host.on
+    host.meter.ask((FUNCTION.key, "other"), 112 * SECOND, most_ns=1e5, walk_ns=1e4)
+    host.run(114 * SECOND, calls=0)
+    assert not host.on  # the other one's turn
+    host.run(121 * SECOND, calls=0)
     assert host.on
-    assert host.settings["follow_every"][0] == 100 * WANTED_PART // FEWEST_WALKS
+    host.passes_ns += 5e6
+    host.run(123 * SECOND, calls=100 * int(host.settings["follow_every"][0]))
+    assert not host.on
+    host.run(159 * SECOND, calls=0)
+    assert not host.on
+    host.run(166 * SECOND, calls=0)
+    assert host.on
 
 
 def test_nothing_is_followed_while_the_probes_are_off() -> None:
@@ -239,7 +253,39 @@ def test_nothing_is_followed_while_the_probes_are_off() -> None:
     host.meter.ask((FUNCTION.key,), 0)
     host.run(SECOND // 2, calls=0)
     assert host.settings["followed"][0] == IDENTITY
-    host.meter.changed(host.timed, on=False)
+    host.meter.leaving(host.timed, SECOND)
     assert host.settings["followed"][0] == 0
-    host.meter.changed(host.timed, on=True)
+    host.meter.coming(host.timed, SECOND)
     assert host.settings["followed"][0] == IDENTITY
+
+
+def test_an_on_phase_is_followed_though_it_is_over_when_that_is_known() -> None:
+    """From the moment when its probes are asked for, until they go; then the tracepoint is off as well."""
+    host = Host()
+    host.timed.watch.on_ns, host.timed.attachment.on_ns = SECOND // 5, 0
+    host.meter.ask((FUNCTION.key,), 0)
+    assert not host.run(SECOND, calls=0)
+    assert not host.on
+    host.meter.coming(host.timed, 2 * SECOND)
+    assert host.on
+    host.end_calls(100)
+    host.watched_ns += SECOND // 5
+    host.meter.leaving(host.timed, 2 * SECOND + SECOND // 5)
+    assert host.settings["followed"][0] == 0
+    (told,) = host.meter.poll({FUNCTION.key: host.timed}, 3 * SECOND)
+    assert not host.on
+    assert told.calls.total == told.waits[0].waits.total == 100
+    assert told.followed_ns == SECOND // 5
+
+
+def test_calls_by_path_count_though_they_are_read_after_the_on_phase() -> None:
+    """Those of this attachment; others of the same slot do not."""
+    host = Host()
+    host.timed.watch.on_ns, host.timed.attachment.on_ns = SECOND // 5, 0
+    host.meter.ask((FUNCTION.key,), 0)
+    host.meter.coming(host.timed, SECOND)
+    host.meter.leaving(host.timed, 2 * SECOND)
+    host.meter.add_path(IDENTITY, 700, 30)
+    host.meter.add_path(IDENTITY + (1 << 16), 700, 5)
+    (told,) = host.meter.poll({FUNCTION.key: host.timed}, 2 * SECOND)
+    assert told.calls.total == 30
