@@ -72,6 +72,10 @@ class Growth:
     """What it takes more of a call, ..."""
     of_ns: float = 0.0
     """... of what the call takes more in all."""
+    callers: tuple[str, ...] = ()
+    """Between the function that waits and the violated one, innermost first: a lock's wait says little by itself."""
+    waker: str = ""
+    """The function that ended most of these waits, such as one that held the lock; '': not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -145,7 +145,8 @@ def cause(violation: Violation, subject: Subject) -> str:
 def growth_words(growth: Growth) -> str:
     """Return what has most of the difference, with its numbers: ``futex under lock_buffer, +4.1 ms of +4.3 ms a call``.
 
-    The numbers are the means of a call's time. Of a callee its name stands first.
+    The numbers are the means of a call's time. Of a callee its name stands first. Of a wait its callers follow, since
+    programs wait for many things in one function, and who ended it.
     """
     place = escaped(_cut(growth.function, 40))
     if growth.what == "callee":
@@ -153,6 +154,10 @@ def growth_words(growth: Growth) -> str:
     else:
         what = wait_words(growth.what, growth.call)
         name = f"{what} under {place}" if place else what
+        if growth.callers:
+            name += f", called by {', '.join(escaped(_cut(each, 24)) for each in growth.callers[:3])}"
+        if growth.waker:
+            name += f", ended by {escaped(_cut(growth.waker, 24))}"
     return f"{name}, +{three_digits(growth.more_ns * 1e-9)} of +{three_digits(growth.of_ns * 1e-9)} a call"
 
 

@@ -165,6 +165,8 @@ def _growth_facts(growth: Growth) -> dict[str, Any]:
         "system_call": growth.call or None,
         "place": growth.function or None,
         "place_module": growth.module or None,
+        "callers": list(growth.callers),
+        "woken_by": growth.waker or None,
         "more_seconds": growth.more_ns * 1e-9,
         "of_seconds": growth.of_ns * 1e-9,
         "text": growth_words(growth),

@@ -43,7 +43,7 @@ SAVED_NS = 40_000_000_000
 """What may be spent is saved for so long while nothing is followed: the first phases come soon."""
 MOST_WALKS, FEWEST_WALKS, AT_ONCE_S = 2000, 200, 10
 """Stacks walked in a phase: at most; where the budget is small as many as it pays for in so many seconds, ..."""
-WANTED_PART = 5
+WANTED_PART = 2
 """... and about so much less are wanted."""
 SPARSER = 8
 """Where the most was reached the phase says nothing, and one wait in so many times as many is followed from then on."""

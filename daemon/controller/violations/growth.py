@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from specmine.mining.inside.composition import ClassInside, best_known, composition
 from specmine.mining.inside.waits import WaitPart, waits_of
+from specmine.model.call_path import Frame
 from specmine.model.inside.waits import Waits
 from specmine.model.observation import Observation
 from specmine.model.violation import Growth
@@ -18,7 +19,8 @@ FEWEST_CALLS = 20
 """Calls during which waits were followed, or in which callees were timed, from which these are told."""
 SEEN_PART = 0.3
 """Calls that were followed waited so much of what calls wait now, at least: else those that wait long were missed."""
-
+MOST_CALLERS = 8
+"""Callers of a place that are told."""
 STEADY = 1.25
 """Numbers that changed by a smaller factor stay as they were told: who reads them gains nothing by others."""
 
@@ -63,9 +65,14 @@ def wait_growth(usual: Usual, now: Usual, followed: Waits | None) -> Growth | No
     whole = waits_of(followed)[0]
     if whole.calls < FEWEST_CALLS or not whole.parts or whole.mean_ns < SEEN_PART * after[2]:
         return None
-    part: WaitPart = whole.parts[0]
-    grown = part.share * (after[2] - before[2])
-    least = part.share * after[2] - before[2]
+    shares: dict[tuple[str, str, Frame | None], float] = {}
+    for each in whole.parts:  # whichever function around it was timed meanwhile
+        key = each.kind.value, each.call, each.place
+        shares[key] = shares.get(key, 0.0) + each.share
+    key = max(shares, key=lambda each: shares[each])
+    part = next(each for each in whole.parts if (each.kind.value, each.call, each.place) == key)
+    grown = shares[key] * (after[2] - before[2])
+    least = shares[key] * after[2] - before[2]
     if min(grown, least) < LEAST_PART * more:
         return None
     return Growth(
@@ -75,7 +82,23 @@ def wait_growth(usual: Usual, now: Usual, followed: Waits | None) -> Growth | No
         module=part.place.module if part.place else "",
         more_ns=float(f"{min(grown, more):.3g}"),
         of_ns=float(f"{more:.3g}"),
+        callers=_callers(part),
+        waker=_waker(part),
     )
+
+
+def _callers(part: WaitPart) -> tuple[str, ...]:
+    """Return the functions between the place of a wait and the violated function, innermost first."""
+    if part.place not in part.frames:
+        return ()
+    return tuple(frame.name for frame in part.frames[part.frames.index(part.place) + 1 :][:MOST_CALLERS])
+
+
+def _waker(part: WaitPart) -> str:
+    """Return the function that ended most of some waits; '': another program, or none that ended so much."""
+    if not part.wakers or part.wakers[0].share < LEAST_PART or part.wakers[0].place is None:
+        return ""
+    return part.wakers[0].place.name
 
 
 def callee_growth(before: Iterable[Observation], after: Iterable[Observation]) -> Growth | None:

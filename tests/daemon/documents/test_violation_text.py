@@ -13,6 +13,7 @@ from specmine.daemon.documents.violation_text import (
     LONGEST_TITLE,
     Subject,
     change,
+    growth_words,
     log_line,
     metric_text,
     numbers,
@@ -151,6 +152,10 @@ def test_where_calls_wait_and_which_callee_has_the_difference_end_the_title() ->
     growth = Growth(what="futex", call="futex", function="lock_buffer", more_ns=7e4, of_ns=9e4)
     waits = replace(SLOWER, cause=Cause(kind=CauseKind.WAIT, proven=True, growth=growth))
     assert title(waits, SHOP) == "shop: checksum 2.1x slower since 02:47, waiting in lock_buffer"
+    deep = replace(growth, callers=("change_row", "run"), waker="unlock")
+    assert growth_words(deep) == (
+        "futex under lock_buffer, called by change_row, run, ended by unlock, +70 us of +90 us a call"
+    )
     itself = replace(waits, cause=replace(waits.cause, growth=replace(growth, function="")))
     assert title(itself, SHOP) == "shop: checksum 2.1x slower since 02:47, waiting"
     callee = Cause(kind=CauseKind.CALLEE, growth=replace(growth, what="callee", function="read_block"))

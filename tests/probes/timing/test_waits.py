@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -75,6 +76,26 @@ def test_kind_and_place_are_those_of_the_program(program: Programs, mode: str, t
     assert place in [frame.name for frame in found.frames]
     assert found.within is None
     assert 0 < found.waits.total <= told[0].calls.total
+
+
+@pytest.mark.kernel
+def test_on_phases_that_end_before_the_next_poll_are_followed(program: Programs) -> None:
+    """The kernel ends each after a hundred hits, a poll comes each half second: at each the probes are off."""
+    told: list[Waits] = []
+    with running(program("blocked"), "lock", 600) as child, driven(child.pid, "top", sampling=True) as driver:
+        short = {"on_ns": SECOND, "period_ns": 2 * SECOND, "burst_hits": 100, "hits_per_second": 100.0}
+        key = driver.watch("top", Kind.TIME, window_calls=300, window_ns=10**10, **short)
+        driver.source.apply(FollowWaits(functions=(key,)))
+
+        def heard() -> bool:
+            time.sleep(0.5)
+            told.extend(each for each in driver.last.waits if each.waits)
+            return bool(told)
+
+        driver.poll(heard)
+    assert largest(told[0]).call == "futex"
+    assert 0 < told[0].followed_ns < SECOND // 2
+    assert largest(told[0]).waits.total <= told[0].calls.total
 
 
 class Kept:

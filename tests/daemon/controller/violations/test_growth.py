@@ -12,7 +12,7 @@ from specmine.daemon.controller.violations.usual import Usual
 from specmine.model.buckets import bucket_of
 from specmine.model.call_path import Frame
 from specmine.model.histogram import Histogram
-from specmine.model.inside.waits import Wait, WaitKind, Waits
+from specmine.model.inside.waits import Wait, WaitKind, Waits, Waker
 from specmine.model.observation import Observation
 from tests.support.insides import inside_of_calls, observation_of
 
@@ -53,12 +53,39 @@ def test_the_wait_that_grew_is_named_with_its_numbers() -> None:
     assert found.of_ns == pytest.approx(4.3 * MS)
 
 
+def test_who_calls_the_place_and_who_ended_the_waits_is_told() -> None:
+    """A wait for a lock says little without the callers; who ended a third of the time is not told, nor are others."""
+    waits = followed(lock=4 * MS)
+    (wait,) = waits.waits
+    wait = replace(wait, frames=(*wait.frames, Frame("change_row", "app"), Frame("run", "app")))
+    held = [wakers_of(wait, {(Frame("unlock", "app"),): 0.6, (): 0.4}), wakers_of(wait, {(): 0.9})]
+    for each, name in zip([wait, *held], ["", "unlock", ""], strict=True):
+        found = wait_growth(usual(MS, 0.0), usual(MS, 4 * MS), replace(waits, waits=(each,)))
+        assert found is not None
+        assert found.callers == ("change_row", "run")
+        assert found.waker == name
+
+
+def wakers_of(wait: Wait, shares: dict[tuple[Frame, ...], float]) -> Wait:
+    """Return a wait that these stacks ended."""
+    total = wait.blocked_ns.total
+    at = wait.blocked_ns.buckets
+    return replace(
+        wait,
+        wakers=tuple(
+            Waker(frames=frames, blocked_ns=Histogram.from_pairs(at, [round(total * share)]))
+            for frames, share in shares.items()
+        ),
+    )
+
+
 @pytest.mark.parametrize(
     ("before", "now", "waits"),
     [
         (usual(MS, 0.0), usual(MS, 4 * MS), None),  # nobody looked
         (usual(MS, 0.0), usual(MS, 4 * MS), followed()),  # no wait was seen
         (usual(MS, 0.0), usual(MS, 4 * MS), followed(calls=3, lock=4 * MS)),  # in too few calls
+        (usual(MS, 0.0), usual(MS, 4 * MS), followed(lock=1 * MS)),  # those that wait long were missed
         (usual(MS, 0.0), usual(6 * MS, 4 * MS), followed(lock=4 * MS)),  # they work more, mostly
         (
             usual(MS, 0.0),
