@@ -57,15 +57,29 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GrowthPart:
+    """One thing that calls wait for at a place."""
+
+    what: str
+    """A word of ``model.inside.waits.WaitKind``."""
+    call: str = ""
+    """Name of the system call, '' if it has none."""
+    function: str = ""
+    """The innermost one, '': the violated function itself."""
+    share: float = 0.0
+    """Of the time that calls wait."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
     """What takes most of what the calls of a function take more than usual."""
 
     what: str
-    """``callee``, or for what they wait: a word of ``model.inside.waits.WaitKind``."""
+    """``callee``, or for what they wait, mostly: a word of ``model.inside.waits.WaitKind``."""
     call: str = ""
     """Name of the system call in which they wait, '' if it has none."""
     function: str = ""
-    """The callee, or the function that waits; '': the function itself."""
+    """The callee, or the innermost function that has nearly all of the waits; '': the function itself."""
     module: str = ""
     """Of that function."""
     more_ns: float = 0.0
@@ -75,7 +89,9 @@ class Growth:
     callers: tuple[str, ...] = ()
     """Between the function that waits and the violated one, innermost first: a lock's wait says little by itself."""
     waker: str = ""
-    """The function that ended most of these waits, such as one that held the lock; '': not known."""
+    """The function that ended most of what they wait for mostly, such as one that held the lock; '': not known."""
+    parts: tuple[GrowthPart, ...] = ()
+    """For what they wait there, the largest first; none if it is one thing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,13 +6,23 @@ Who writes for a terminal that shows more letters passes the text through ``type
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from specmine.mining.assertions.expression import ExpressionError, parse
 from specmine.model.level import MEAN
-from specmine.model.text import duration, duration_range, escaped, shortened, three_digits
-from specmine.model.violation import CauseKind, Direction, Growth, MoreSamples, Violation, ViolationState, What
+from specmine.model.text import duration, duration_range, escaped, share, shortened, three_digits
+from specmine.model.violation import (
+    CauseKind,
+    Direction,
+    Growth,
+    GrowthPart,
+    MoreSamples,
+    Violation,
+    ViolationState,
+    What,
+)
 
 LONGEST_TITLE = 80
 LONGEST_TEXT = 300
@@ -151,6 +161,8 @@ def growth_words(growth: Growth) -> str:
     place = escaped(_cut(growth.function, 40))
     if growth.what == "callee":
         name = place
+    elif growth.parts:
+        name = f"in {place}: {_parts_words(growth.parts)}" if place else _parts_words(growth.parts)
     else:
         what = wait_words(growth.what, growth.call)
         name = f"{what} under {place}" if place else what
@@ -159,6 +171,16 @@ def growth_words(growth: Growth) -> str:
         if growth.waker:
             name += f", ended by {escaped(_cut(growth.waker, 24))}"
     return f"{name}, +{three_digits(growth.more_ns * 1e-9)} of +{three_digits(growth.of_ns * 1e-9)} a call"
+
+
+def _parts_words(parts: Sequence[GrowthPart]) -> str:
+    """Return ``66 % futex under take_lock, 34 % file fdatasync under save``."""
+    each = (
+        f"{share(part.share)} {wait_words(part.what, part.call)}"
+        + (f" under {escaped(_cut(part.function, 24))}" if part.function else "")
+        for part in parts
+    )
+    return ", ".join(each)
 
 
 def samples_words(more: MoreSamples) -> str:

@@ -167,6 +167,10 @@ def _growth_facts(growth: Growth) -> dict[str, Any]:
         "place_module": growth.module or None,
         "callers": list(growth.callers),
         "woken_by": growth.waker or None,
+        "parts": [
+            {"kind": part.what, "system_call": part.call or None, "place": part.function or None, "share": part.share}
+            for part in growth.parts
+        ],
         "more_seconds": growth.more_ns * 1e-9,
         "of_seconds": growth.of_ns * 1e-9,
         "text": growth_words(growth),

@@ -90,8 +90,13 @@ def place_of(wait: Wait) -> Frame | None:
     return _place(wait.frames)
 
 
+def is_of_c_library(frame: Frame) -> bool:
+    """Tell whether a function only passes a wait on to the kernel."""
+    return bool(_C_LIBRARY.match(frame.module))
+
+
 def _place(frames: Sequence[Frame]) -> Frame | None:
-    return next((frame for frame in frames if not _C_LIBRARY.match(frame.module)), None)
+    return next((frame for frame in frames if not is_of_c_library(frame)), None)
 
 
 def _class(known: Waits, low: int, high: int) -> ClassWaits:

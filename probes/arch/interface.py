@@ -68,6 +68,8 @@ class Machine:
     """Numbers of the system calls that the parser of foreign files may make."""
     blocking_calls: Mapping[int, BlockingCall]
     """Number -> system call in which threads wait."""
+    signal_calls: Mapping[int, str]
+    """Number -> system call that sends a signal, and so may end a wait."""
     bpf: Path
     """Folder of arch.h, the part of the BPF programs that reads registers."""
     unwind: UnwindRegisters

@@ -23,6 +23,8 @@ _WAKE = {
     WaitKind.POLL: _SENDS | {"connect", "vmsplice", "tee"},
 }
 """In which system calls a thread ends waits of a kind. In another one it was only interrupted: by a timer, a device."""
+_WOKEN_BY_SIGNALS = frozenset({WaitKind.POLL, WaitKind.SLEEP, WaitKind.OTHER})
+"""Programs let threads sleep in these until a signal comes."""
 _OBJECTS = {
     stat.S_IFREG: WaitKind.FILE,
     stat.S_IFDIR: WaitKind.FILE,
@@ -66,6 +68,8 @@ def may_wake(kind: WaitKind, call: str, waker_call: int) -> bool:
     waker_call : int
         Number of the one in which the waker was, ``NO_CALL`` without one.
     """
+    if waker_call in machine().signal_calls:
+        return kind in _WOKEN_BY_SIGNALS
     known = machine().blocking_calls.get(waker_call)
     if known is None:
         return False

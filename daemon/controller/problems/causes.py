@@ -27,6 +27,7 @@ from specmine.model.violation import Cause, CauseKind, Direction
 from .call_edges import calls_among, part_through
 from .sampled_growth import DECIDED_NS, with_more_samples
 from .violation_facts import facts_of, followed_since, now_of, usually
+from .wait_edges import below, waits_among
 
 TOGETHER_NS = 300 * SECOND
 """Changes that began within so long of each other may have one cause."""
@@ -107,8 +108,11 @@ def _because(
 ) -> dict[str, Callee]:
     """Return for each function that others explain the one that has most of its difference."""
 
-    parts: dict[tuple[str, str], float | None] = {}
-    for caller, callee in calls_among(tuple(opened), functions, unfollowed):
+    calls = calls_among(tuple(opened), functions, unfollowed)
+    parts: dict[tuple[str, str], float | None] = {
+        pair: part for pair, part in waits_among(opened, calls).items() if _together(opened[pair[0]], opened[pair[1]])
+    }
+    for caller, callee in calls:
         if _together(opened[caller], opened[callee]):
             part = _part_of(opened[caller], opened[callee])
             if part is None or part >= CALLEE:
@@ -120,7 +124,8 @@ def _because(
             part = parts.get((caller, cause))
             known = found.get(caller)
             if known is None or (part or 0.0) > (known.part or 0.0):
-                found[caller] = Callee(key=cause, name=opened[cause].function.title, part=part)
+                waits = cause not in below(caller, calls)
+                found[caller] = Callee(key=cause, name=opened[cause].function.title, part=part, is_waited_for=waits)
     return found
 
 

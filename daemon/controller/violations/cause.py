@@ -24,7 +24,7 @@ from .evidence import (
     load_evidence,
     wait_evidence,
 )
-from .facts import Facts
+from .facts import Callee, Facts
 from .time_difference import has_outgrown, parts_of, running_of
 
 WORK, MUCH_WORK = 0.4, 1.0
@@ -84,9 +84,7 @@ def _verdict(  # noqa: PLR0911  one for each rule
         return host
     callee = facts.callee
     if callee is not None and (callee.part is None or callee.part >= CALLEE):
-        part = "" if callee.part is None else f", which has {share(min(1.0, callee.part))} of the difference"
-        sure = callee.part is not None and callee.part >= NEARLY_ALL
-        return CauseKind.CALLEE, sure, f"It calls {callee.name}{part}."
+        return _through(callee)
     if parts is not None and is_blocked(facts, parts):
         text = f"{share(blocked)} of the difference is time in which its calls are blocked"
         after = "" if blocked >= MOSTLY else f", and {share(waiting)} in which they wait for a CPU afterwards"
@@ -149,6 +147,15 @@ def _is_effect(facts: Facts) -> bool:
     if before is None or after is None:
         return False
     return after < before if facts.direction is Direction.SLOWER else after > before
+
+
+def _through(callee: Callee) -> tuple[CauseKind, bool, str]:
+    """Return that another function is the cause, and how."""
+    part = "" if callee.part is None else f", which has {share(min(1.0, callee.part))} of the difference"
+    sure = callee.part is not None and callee.part >= NEARLY_ALL
+    if callee.is_waited_for:
+        return CauseKind.WAIT, sure, f"It waits for {callee.name} in other threads{part}."
+    return CauseKind.CALLEE, sure, f"It calls {callee.name}{part}."
 
 
 def _of_new_paths(facts: Facts) -> tuple[CauseKind, bool, str]:

@@ -11,12 +11,14 @@ from .usual import Usual
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Callee:
-    """A violated function that this one calls."""
+    """A violated function that this one calls, or waits for."""
 
     key: str
     name: str
     part: float | None
     """Share of the difference that it has; None: not known."""
+    is_waited_for: bool = False
+    """Its calls, in other threads, end the waits of this one's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from specmine.mining.inside.composition import ClassInside, best_known, composition
-from specmine.mining.inside.waits import WaitPart, waits_of
-from specmine.model.call_path import Frame
+from specmine.mining.inside.waiting_place import where_waited
 from specmine.model.inside.waits import Waits
 from specmine.model.observation import Observation
-from specmine.model.violation import Growth
+from specmine.model.violation import Growth, GrowthPart
 
 from .usual import Usual
 
@@ -21,6 +20,8 @@ SEEN_PART = 0.3
 """Calls that were followed waited so much of what calls wait now, at least: else those that wait long were missed."""
 MOST_CALLERS = 8
 """Callers of a place that are told."""
+MOST_PARTS = 3
+"""Of what calls wait for there, if it is not one thing."""
 STEADY = 1.25
 """Numbers that changed by a smaller factor stay as they were told: who reads them gains nothing by others."""
 
@@ -62,43 +63,33 @@ def wait_growth(usual: Usual, now: Usual, followed: Waits | None) -> Growth | No
     before, after, more = usual.parts_ns, now.parts_ns, more_ns(usual, now)
     if followed is None or before is None or after is None or more <= 0:
         return None
-    whole = waits_of(followed)[0]
-    if whole.calls < FEWEST_CALLS or not whole.parts or whole.mean_ns < SEEN_PART * after[2]:
+    known = where_waited(followed)
+    if known is None or followed.calls.total < FEWEST_CALLS or known.mean_ns < SEEN_PART * after[2]:
         return None
-    shares: dict[tuple[str, str, Frame | None], float] = {}
-    for each in whole.parts:  # whichever function around it was timed meanwhile
-        key = each.kind.value, each.call, each.place
-        shares[key] = shares.get(key, 0.0) + each.share
-    key = max(shares, key=lambda each: shares[each])
-    part = next(each for each in whole.parts if (each.kind.value, each.call, each.place) == key)
-    grown = shares[key] * (after[2] - before[2])
-    least = shares[key] * after[2] - before[2]
+    grown = known.share * (after[2] - before[2])
+    least = known.share * after[2] - before[2]
     if min(grown, least) < LEAST_PART * more:
         return None
     return Growth(
-        what=part.kind.value,
-        call=part.call,
-        function=part.place.name if part.place else "",
-        module=part.place.module if part.place else "",
+        what=known.parts[0].kind.value,
+        call=known.parts[0].call,
+        function=known.place.name if known.place else "",
+        module=known.place.module if known.place else "",
         more_ns=float(f"{min(grown, more):.3g}"),
         of_ns=float(f"{more:.3g}"),
-        callers=_callers(part),
-        waker=_waker(part),
+        callers=tuple(frame.name for frame in known.callers[:MOST_CALLERS]),
+        waker=known.waker.name if known.waker else "",
+        parts=tuple(
+            GrowthPart(
+                what=part.kind.value,
+                call=part.call,
+                function=part.place.name if part.place else "",
+                share=float(f"{part.share:.2g}"),
+            )
+            for part in known.parts[:MOST_PARTS]
+            if len(known.parts) > 1
+        ),
     )
-
-
-def _callers(part: WaitPart) -> tuple[str, ...]:
-    """Return the functions between the place of a wait and the violated function, innermost first."""
-    if part.place not in part.frames:
-        return ()
-    return tuple(frame.name for frame in part.frames[part.frames.index(part.place) + 1 :][:MOST_CALLERS])
-
-
-def _waker(part: WaitPart) -> str:
-    """Return the function that ended most of some waits; '': another program, or none that ended so much."""
-    if not part.wakers or part.wakers[0].share < LEAST_PART or part.wakers[0].place is None:
-        return ""
-    return part.wakers[0].place.name
 
 
 def callee_growth(before: Iterable[Observation], after: Iterable[Observation]) -> Growth | None:

@@ -1,4 +1,4 @@
-"""System calls in which threads wait, by number (arch/x86/entry/syscalls/syscall_64.tbl of Linux)."""
+"""System calls in which threads wait or send signals, by number (arch/x86/entry/syscalls/syscall_64.tbl of Linux)."""
 
 from __future__ import annotations
 
@@ -94,4 +94,13 @@ _BY_KIND = {
 
 BLOCKING_CALLS = {number: BlockingCall(name, "") for name, number in _BY_DESCRIPTOR.items()} | {
     number: BlockingCall(name, kind) for kind, calls in _BY_KIND.items() for name, number in calls.items()
+}
+
+SIGNAL_CALLS = {
+    62: "kill",
+    129: "rt_sigqueueinfo",
+    200: "tkill",
+    234: "tgkill",
+    297: "rt_tgsigqueueinfo",
+    424: "pidfd_send_signal",
 }

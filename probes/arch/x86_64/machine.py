@@ -6,7 +6,7 @@ from pathlib import Path
 
 from specmine.probes.arch.interface import InstructionSet, Machine, UnwindRegisters
 
-from .blocking_calls import BLOCKING_CALLS
+from .blocking_calls import BLOCKING_CALLS, SIGNAL_CALLS
 from .calibration_program import assemble
 
 
@@ -57,6 +57,7 @@ X86_64 = Machine(
         "memfd_create": 319,
     },
     blocking_calls=BLOCKING_CALLS,
+    signal_calls=SIGNAL_CALLS,
     bpf=Path(__file__).parent / "bpf",
     unwind=UnwindRegisters(
         stack_pointer=7,

@@ -23,7 +23,17 @@ from specmine.daemon.documents.violation_text import (
     typeset,
 )
 from specmine.model.level import Level, Quantile
-from specmine.model.violation import Cause, CauseKind, Direction, Growth, MoreSamples, Violation, ViolationState, What
+from specmine.model.violation import (
+    Cause,
+    CauseKind,
+    Direction,
+    Growth,
+    GrowthPart,
+    MoreSamples,
+    Violation,
+    ViolationState,
+    What,
+)
 
 SECOND = 1_000_000_000
 OFFSET_NS = 1_795_305_600 * SECOND  # midnight, 22 Nov 2026
@@ -155,6 +165,13 @@ def test_where_calls_wait_and_which_callee_has_the_difference_end_the_title() ->
     deep = replace(growth, callers=("change_row", "run"), waker="unlock")
     assert growth_words(deep) == (
         "futex under lock_buffer, called by change_row, run, ended by unlock, +70 us of +90 us a call"
+    )
+    parts = (
+        GrowthPart(what="futex", call="futex", function="take_lock", share=0.66),
+        GrowthPart(what="file", call="fsync", share=0.34),
+    )
+    assert growth_words(replace(growth, parts=parts)) == (
+        "in lock_buffer: 66 % futex under take_lock, 34 % file fsync, +70 us of +90 us a call"
     )
     itself = replace(waits, cause=replace(waits.cause, growth=replace(growth, function="")))
     assert title(itself, SHOP) == "shop: checksum 2.1x slower since 02:47, waiting"

@@ -11,7 +11,7 @@ from specmine.model.function import Function
 from specmine.model.inside.waits import WaitKind
 from specmine.probes.arch.machine import machine
 from specmine.probes.kernel.structs import NO_CALL
-from specmine.probes.timing.wait_places import MOST_FRAMES, OBJECT_KNOWN, OBJECT_NAMELESS, kind_of, place_of
+from specmine.probes.timing.wait_places import MOST_FRAMES, OBJECT_KNOWN, OBJECT_NAMELESS, kind_of, may_wake, place_of
 
 NUMBERS = {call.name: number for number, call in machine().blocking_calls.items()}
 
@@ -46,6 +46,23 @@ def test_kind_without_a_known_call() -> None:
     """A page fault is no system call; a number that nobody listed is told as other."""
     assert kind_of(NO_CALL, 0) == (WaitKind.FAULT, "")
     assert kind_of(60_000, 0) == (WaitKind.OTHER, "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "call", "waker", "may"),
+    [
+        (WaitKind.POLL, "epoll_wait", "write", True),
+        (WaitKind.POLL, "epoll_wait", "kill", True),  # it sleeps until a signal comes
+        (WaitKind.FUTEX, "futex", "futex", True),
+        (WaitKind.FUTEX, "futex", "kill", False),
+        (WaitKind.FILE, "fsync", "kill", False),
+        (WaitKind.POLL, "epoll_wait", "fsync", False),  # an interrupt came while it synced
+    ],
+)
+def test_who_may_end_a_wait(kind: WaitKind, call: str, waker: str, *, may: bool) -> None:
+    """Who is in a system call that can end such a wait: of another one it is not known."""
+    numbers = NUMBERS | {name: number for number, name in machine().signal_calls.items()}
+    assert may_wake(kind, call, numbers[waker]) is may
 
 
 def function(name: str) -> Function:

@@ -354,3 +354,12 @@ def test_the_callee_that_has_most_of_a_wait_is_told_until_its_place_is_known() -
     assert found(blocked, inside=inside).growth == inside
     assert found(blocked, inside=inside, waits=place).growth == place
     assert found(blocked, inside=inside).kind is CauseKind.WAIT
+
+
+def test_who_waits_for_another_function_waits() -> None:
+    """Its calls do not call that one: they wait until calls of it, in other threads, end the wait."""
+    commit = Callee(key="c", name="commit", part=0.95, is_waited_for=True)
+    place = Growth(what="futex", call="futex", function="take_lock", more_ns=9e4, of_ns=1e5)
+    cause = found(usual(100.0, blocked_us=100.0), callee=commit, waits=place)
+    assert (cause.kind, cause.proven, cause.growth) == (CauseKind.WAIT, True, place)
+    assert cause.text == "It waits for commit in other threads, which has 95 % of the difference."

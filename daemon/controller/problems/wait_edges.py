@@ -1,0 +1,69 @@
+"""Which violated functions wait for which: calls of one, in other threads, end the waits of another. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+
+from specmine.daemon.controller.function import FunctionState
+from specmine.daemon.controller.violations.evidence import CALLEE
+from specmine.daemon.controller.violations.growth import more_ns, wait_growth
+from specmine.model.inside.waits import pooled_waits
+
+from .violation_facts import now_of, usually
+
+
+def waits_among(
+    opened: Mapping[str, FunctionState], calls: Collection[tuple[str, str]]
+) -> dict[tuple[str, str], float]:
+    """Return the pairs (who waits, who ends the waits), and which share of the first one's difference that is.
+
+    Parameters
+    ----------
+    opened : mapping of str to FunctionState
+        Functions with an open violation.
+    calls : collection of (caller, callee)
+        Who calls whom among them: a thread's loop that ends waits calls the very functions that wait.
+
+    Notes
+    -----
+    Of the stack that ended a wait the innermost function with a violation counts. Two functions that wait for each
+    other explain neither.
+    """
+    found = {}
+    for key, function in opened.items():
+        for other, part in _ended(key, function, opened).items():
+            if part >= CALLEE and key not in below(other, calls):
+                found[key, other] = part
+    return {pair: part for pair, part in found.items() if pair[::-1] not in found}
+
+
+def below(key: str, calls: Collection[tuple[str, str]]) -> set[str]:
+    """Return the functions that one calls, directly or through others."""
+    found, last = set[str](), {key}
+    while last:
+        last = {callee for caller, callee in calls if caller in last} - found
+        found |= last
+    return found
+
+
+def _ended(key: str, function: FunctionState, opened: Mapping[str, FunctionState]) -> dict[str, float]:
+    """Return which share of a function's difference is waits that calls of others ended."""
+    usual, now = usually(function), now_of(function)
+    since_ns = min((one.since_ns for one in function.violations.open), default=0)
+    followed = pooled_waits(each for each in function.waits if each.end_ns > since_ns)
+    if usual is None or followed is None or wait_growth(usual, now, followed) is None:
+        return {}
+    before, after = usual.parts_ns, now.parts_ns
+    if before is None or after is None:
+        return {}
+    named = {each.function.frame: other for other, each in opened.items() if other != key}
+    times = defaultdict[str, int](int)
+    for wait in followed.waits:
+        for waker in wait.wakers:
+            other = next((named[frame] for frame in waker.frames if frame in named), None)
+            if other is not None:
+                times[other] += waker.blocked_ns.total
+    whole = sum(wait.blocked_ns.total for wait in followed.waits)
+    blocked = min(1.0, (after[2] - before[2]) / more_ns(usual, now))
+    return {other: blocked * time / whole for other, time in times.items()}
