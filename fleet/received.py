@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from specmine.model.batch import CallSamples, Lifetime, boot_of
+from specmine.model.call_path import CallPath
 from specmine.model.json_codec import decode
 from specmine.model.observation import Kind, Observation
 from specmine.store import EnvironmentVector, ExperimentWindow, Host, LifetimeSummary
@@ -61,11 +62,11 @@ class ReceivedPush:
     @property
     def rows(self) -> tuple[FoldedRow, ...]:
         """The rows as values."""
-        ends = np.cumsum(self.table.path_number).tolist()
-        return tuple(self._row(at, self.table.path[start:end].tolist())
+        ends, paths = np.cumsum(self.table.path_number).tolist(), self.paths.paths(range(len(self.paths.sizes)))
+        return tuple(self._row(at, [paths[one] for one in self.table.path[start:end].tolist()])
                      for at, (start, end) in enumerate(zip([0, *ends][: len(ends)], ends, strict=True)))  # fmt: skip
 
-    def _row(self, at: int, paths: Sequence[int]) -> FoldedRow:
+    def _row(self, at: int, paths: list[CallPath]) -> FoldedRow:
         table = self.table
         counts, split, by_path, inside = (table.blobs[name][at] for name in BYTES)
         assert counts is not None
@@ -75,7 +76,7 @@ class ReceivedPush:
             **{name: int(values[at]) for name, values in table.whole.items()},
             bias_ns=float(table.real["bias_ns"][at]), uncertainty_ns=float(table.real["uncertainty_ns"][at]),
             split=None if split is None else decode_split(split),
-            paths=() if by_path is None else decode_paths(by_path, [self.paths.path(each) for each in paths]),
+            paths=() if by_path is None else decode_paths(by_path, paths),
             inside=() if inside is None else decode_inside(inside),
         )  # fmt: skip
         return FoldedRow(observation=seen, windows=int(table.windows[at]))

@@ -5,7 +5,7 @@ What rows hold is checked for all rows at once, and stays the bytes that came: t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,12 +39,14 @@ class PathTable:
     places: Places
     """The frames of all paths, one path after the other."""
 
-    def path(self, number: int) -> CallPath:
-        """Return one of them."""
-        end = int(self.sizes[: number + 1].sum())
-        chosen = self.places[end - int(self.sizes[number]) : end].tolist()
-        frames = tuple(Frame(*self.frames[at]) for at in chosen)
-        return CallPath(frames, complete=bool(self.complete[number]))
+    def paths(self, numbers: Iterable[int]) -> list[CallPath]:
+        """Return some of them."""
+        frames, ends = [Frame(*each) for each in self.frames], np.cumsum(self.sizes).tolist()
+        starts, places, complete = [0, *ends], self.places.tolist(), self.complete.tolist()
+        return [
+            CallPath(tuple(frames[at] for at in places[starts[one] : ends[one]]), complete=complete[one])
+            for one in numbers
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

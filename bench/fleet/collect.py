@@ -170,7 +170,7 @@ def _load(server: Postgres, url: str, first: Push, given: argparse.Namespace) ->
         ids = {each.name: each.host_id for each in hosts(db)}
     told = replace(first, rows=())
     windows = [replace(first, records=(), rows=_at(first.rows, at * 300 * SECOND)) for at in range(given.rounds)]
-    rows, loads = [], []
+    rows, loads, known = [], [], Known()
     with connected(url, autocommit=True) as db:
         for what, push in [("records", told), *(("rows", each) for each in windows)]:
             raw = [inflated(each) for each in pushes_of(push)]
@@ -178,7 +178,7 @@ def _load(server: Postgres, url: str, first: Push, given: argparse.Namespace) ->
             for number, name in enumerate(names):
                 _send(db, ids[name], number, raw)
             pushed, cpu = time.perf_counter() - began, cpu_seconds(server) - cpu
-            loads.append((what, len(raw) * len(names), pushed, cpu, *_loaded(server, url)))
+            loads.append((what, len(raw) * len(names), pushed, cpu, *_loaded(server, url, known)))
     for what in ("records", "rows"):
         chosen = [each[1:] for each in loads if each[0] == what]
         pushes, pushed, cpu, number, wall, own, serving = (sum(values) for values in zip(*chosen, strict=True))
@@ -240,10 +240,13 @@ def _of_host(raw: bytes, number: int) -> bytes:
     return HEAD.pack(len(head)) + head + raw[HEAD.size + length :]
 
 
-def _loaded(server: Postgres, url: str) -> tuple[int, float, float, float]:
-    """Load what waits; return rows, and seconds of wall clock, of the loader's CPU time, of the server's."""
+def _loaded(server: Postgres, url: str, known: Known) -> tuple[int, float, float, float]:
+    """Load what waits; return rows, and seconds of wall clock, of the loader's CPU time, of the server's.
+
+    What a loader knows of paths it knows as long as its connection lives.
+    """
     with connected(url, role=LOAD, autocommit=True) as db:
-        known, rows = Known(), 0
+        rows = 0
         began, own, cpu = time.perf_counter(), time.process_time(), cpu_seconds(server)
         while (loaded := load(db, known)).pushes:
             rows += loaded.rows

@@ -69,7 +69,7 @@ class Known:
         found = list(map(self._paths.get, keys))
         if None in found:
             new = {key: at for at, (key, each) in enumerate(zip(keys, found, strict=True)) if each is None}
-            self._paths |= _put_paths(db, {key: table.path(at) for key, at in new.items()})
+            self._paths |= _put_paths(db, dict(zip(new, table.paths(new.values()), strict=True)))
             found = list(map(self._paths.get, keys))
         return np.array(found, np.int64)
 
