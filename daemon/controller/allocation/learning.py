@@ -37,9 +37,14 @@ LEARNING = (State.WAITING, State.TIMING, State.EXPLAINING)
 
 
 def with_learning(
-    functions: Mapping[str, FunctionState], total: Total, so_far: Plan, means: Means, settings: Settings
+    functions: Mapping[str, FunctionState],
+    total: Total,
+    so_far: Plan,
+    means: Means,
+    settings: Settings,
+    unseen: str = "",
 ) -> Plan:
-    """Give the rest of the budget to what can be learned, half of what is left to each in turn."""
+    """Give the rest of the budget to what can be learned, half of what is left to each in turn; ``unseen`` is first."""
     learning = [
         function
         for function in functions.values()
@@ -52,7 +57,7 @@ def with_learning(
         and function.key not in so_far.watches
         and utility(function, means.now_ns, means.running) >= RECHECK
     ]
-    learning.sort(key=lambda function: priority(function, total, means, settings))
+    learning.sort(key=lambda function: priority(function, total, means, settings, unseen))
     watches, waiting, left, cash = dict(so_far.watches), dict(so_far.waiting), so_far.left, so_far.cash
     most = min(means.slots, len(watches) + means.learning_slots)
     timing = any(function.state is State.WAITING for function in learning)

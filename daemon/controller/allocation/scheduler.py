@@ -24,6 +24,7 @@ from .learning import LEARNING, with_learning
 from .looks_inside import with_looks
 from .means import Means, Plan
 from .request import AT_ONCE, affordable_window, first_look, price
+from .unseen_time import most_unseen
 
 LOOKS_AT_ONCE = 16
 """Functions that have their first look at a time."""
@@ -47,7 +48,8 @@ def plan(functions: Mapping[str, FunctionState], means: Means, settings: Setting
     pace = 1 + (PACE_UNDER_PRESSURE - 1) * means.pressure
     window_calls = _window_calls(functions, means, settings)
     settings = replace(settings, window_calls=window_calls, pace=pace * means.stretch**2)
-    result = _first_looks(functions, total, means, settings)
+    unseen = most_unseen(functions, total, means.loop_waits, settings)
+    result = _first_looks(functions, total, means, settings, unseen)
     finished = [function for function in functions.values() if function.state in FINISHED]
     settings = replace(settings, check_calls=min(settings.check_calls, check_calls(finished, means, settings)))
     checking = replace(settings, pace=pace * means.check_stretch)
@@ -57,7 +59,7 @@ def plan(functions: Mapping[str, FunctionState], means: Means, settings: Setting
     result = with_called(functions, result, means, settings)
     result = with_checks(finished, total, result, means, checking)
     result = with_looks(functions.values(), result, means, settings)
-    result = with_learning(functions, total, result, means, settings)
+    result = with_learning(functions, total, result, means, settings, unseen)
     return with_watching(finished, result, means, checking)
 
 
@@ -107,8 +109,10 @@ def _backlog(means: Means, settings: Settings) -> int:
     return round(min(max(0.5 * means.income * BACKLOG_SECONDS / function_ns, SMALL_BACKLOG), BACKLOG))
 
 
-def _first_looks(functions: Mapping[str, FunctionState], total: Total, means: Means, settings: Settings) -> Plan:
-    """Time a window of the most promising candidates, each until its quota of hits is used."""
+def _first_looks(
+    functions: Mapping[str, FunctionState], total: Total, means: Means, settings: Settings, first: str
+) -> Plan:
+    """Time a window of the most promising candidates, each until its quota of hits is used; ``first`` comes first."""
     candidates = {key: function for key, function in functions.items() if function.state is State.CANDIDATE}
     watches = {key: one.probe.watch for key, one in candidates.items() if one.probe.watch is not None}
     least = _least_share(functions, total, means, settings)
@@ -117,14 +121,15 @@ def _first_looks(functions: Mapping[str, FunctionState], total: Total, means: Me
         for function in candidates.values()
         if function.probe.watch is None
         and is_worth_it(function, total)
-        and (_is_wanted(function) or _proven_share(function, total, means) > least)
+        and (_is_wanted(function) or function.key == first or _proven_share(function, total, means) > least)
     ]
     cash, taken = LOOKING_SHARE * means.cash, 0.0
     if means.cash < -means.income * OWED_NS / SECOND:
         unseen = []
     most = means.slots // 2 if means.slow_links else LOOKS_AT_ONCE
     around = Ancestry(functions)
-    for function in in_order(unseen, total, means.loop_waits)[:LOOKED_THROUGH]:
+    ordered = sorted(in_order(unseen, total, means.loop_waits), key=lambda function: function.key != first)
+    for function in ordered[:LOOKED_THROUGH]:
         if len(watches) >= most:
             break
         # probes inside a call add to it, and what they add is not known well

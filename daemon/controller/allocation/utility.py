@@ -46,7 +46,10 @@ def _that_may_call(function: FunctionState, running: Collection[Lifetime], now_n
     return {lifetime.id: now_ns - lifetime.start_ns < YOUNG_NS for lifetime in running if lifetime.build_id in builds}
 
 
-def priority(function: FunctionState, total: Total, means: Means, settings: Settings) -> tuple[object, ...]:
+def priority(
+    function: FunctionState, total: Total, means: Means, settings: Settings, first: str = ""
+) -> tuple[object, ...]:
+    """Return by what functions are sorted; ``first`` comes first of those that nobody named."""
     rate = function.probe.rate or 0.0
     waits = is_idle(function) or means.loop_waits.get(function.key, 0.0) >= ONLY_WAITS
     cost = price(means.prices, kind_for(function), function.function) * dearness_of(function, means)
@@ -55,6 +58,7 @@ def priority(function: FunctionState, total: Total, means: Means, settings: Sett
     staying = (1.5 if function.probe.watch is not None else 1.0) * (1 + 9 * progress(function, settings))
     return (
         not function.identity.hinted,
+        function.key != first,
         waits or (function.state not in FINISHED and not rate),
         -round(utility(function, means.now_ns, means.running), 3),
         function.state in FINISHED,

@@ -7,24 +7,19 @@ way, for a lock that another process holds: that is not for lack of work.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.hotness import waits_for_work
+from specmine.daemon.controller.sampling.callers import MOST_CALLS, carried_up
+from specmine.daemon.controller.sampling.profile import Profile
 
-MOST_CALLS = 64
-"""Calls one above the other that are followed; recursion ends there."""
-LEAST_PART = 1e-3
-"""Of a function's time; less is not followed to its callers."""
 WORKING = 0.5
 """A function that waits for less of its time works, unless it is a main loop: that is never called."""
 
 
 def idle_shares(functions: Mapping[str, FunctionState]) -> dict[str, float]:
     """Return the share of the time of functions that passes waiting for work; functions without any are left out.
-
-    Samples tell the time of a function through each of its direct callers. What waits in it is divided alike.
 
     Parameters
     ----------
@@ -36,25 +31,19 @@ def idle_shares(functions: Mapping[str, FunctionState]) -> dict[str, float]:
     dict
         In (0, 1] by key.
     """
-    found: dict[str, float] = {}
-    ahead: dict[str, float] = defaultdict(float)
     call = {caller for function in functions.values() for caller, _ in function.profile.callers}
-    for key, function in functions.items():
-        if waits_for_work(function) and function.profile.inclusive_ns > 0:
-            found[key] = function.profile.inclusive_ns
-            if function.profile.own_ns or key in call:  # what only jumps to a wait has the time and callers of that
-                _add_to_callers(ahead, function, function.profile.inclusive_ns)
-    waits = frozenset(found)
-    for _ in range(MOST_CALLS):
-        here, ahead = ahead, defaultdict(float)
-        for key, idle_ns in here.items():
-            above = functions.get(key)
-            if above is None or key in waits or idle_ns < LEAST_PART * above.profile.inclusive_ns:
-                continue
-            found[key] = found.get(key, 0.0) + idle_ns
-            _add_to_callers(ahead, above, idle_ns)
-        if not ahead:
-            break
+    waits = {
+        key: function.profile.inclusive_ns
+        for key, function in functions.items()
+        if waits_for_work(function) and function.profile.inclusive_ns > 0
+    }
+    # what only jumps to a wait has the time and callers of that
+    going_up = [key for key in waits if functions[key].profile.own_ns or key in call]
+
+    def profile_of(key: str) -> Profile | None:
+        return functions[key].profile if key in functions else None
+
+    found = carried_up(waits, going_up, profile_of)
     return {key: min(1.0, idle_ns / functions[key].profile.inclusive_ns) for key, idle_ns in found.items()}
 
 
@@ -89,10 +78,3 @@ def loop_shares(functions: Mapping[str, FunctionState], idle: Mapping[str, float
 
     shares = {key: share * (1 - within_work(key)) for key, share in idle.items()}
     return {key: share for key, share in shares.items() if share > 0}
-
-
-def _add_to_callers(amounts: dict[str, float], function: FunctionState, idle_ns: float) -> None:
-    callers = function.profile.callers
-    total = max(sum(time_ns for _, time_ns in callers), function.profile.inclusive_ns)
-    for key, time_ns in callers:
-        amounts[key] += idle_ns * time_ns / total

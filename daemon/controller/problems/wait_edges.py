@@ -8,9 +8,8 @@ from collections.abc import Collection, Mapping
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.violations.evidence import CALLEE
 from specmine.daemon.controller.violations.growth import more_ns, wait_growth
-from specmine.model.inside.waits import pooled_waits
 
-from .violation_facts import now_of, usually
+from .violation_facts import followed_since, now_of, usually
 
 
 def waits_among(
@@ -50,8 +49,8 @@ def below(key: str, calls: Collection[tuple[str, str]]) -> set[str]:
 def _ended(key: str, function: FunctionState, opened: Mapping[str, FunctionState]) -> dict[str, float]:
     """Return which share of a function's difference is waits that calls of others ended."""
     usual, now = usually(function), now_of(function)
-    since_ns = min((one.since_ns for one in function.violations.open), default=0)
-    followed = pooled_waits(each for each in function.waits if each.end_ns > since_ns)
+    first = min(function.violations.open, key=lambda one: one.since_ns)
+    followed = followed_since(first, function)
     if usual is None or followed is None or wait_growth(usual, now, followed) is None:
         return {}
     before, after = usual.parts_ns, now.parts_ns

@@ -154,7 +154,8 @@ def _through(callee: Callee) -> tuple[CauseKind, bool, str]:
     part = "" if callee.part is None else f", which has {share(min(1.0, callee.part))} of the difference"
     sure = callee.part is not None and callee.part >= NEARLY_ALL
     if callee.is_waited_for:
-        return CauseKind.WAIT, sure, f"It waits for {callee.name} in other threads{part}."
+        has = "" if callee.part is None else f": {share(min(1.0, callee.part))} of the difference"
+        return CauseKind.WAIT, sure, f"It waits for what {callee.name} does in other threads{has}."
     return CauseKind.CALLEE, sure, f"It calls {callee.name}{part}."
 
 

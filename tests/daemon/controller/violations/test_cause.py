@@ -362,4 +362,4 @@ def test_who_waits_for_another_function_waits() -> None:
     place = Growth(what="futex", call="futex", function="take_lock", more_ns=9e4, of_ns=1e5)
     cause = found(usual(100.0, blocked_us=100.0), callee=commit, waits=place)
     assert (cause.kind, cause.proven, cause.growth) == (CauseKind.WAIT, True, place)
-    assert cause.text == "It waits for commit in other threads, which has 95 % of the difference."
+    assert cause.text == "It waits for what commit does in other threads: 95 % of the difference."
