@@ -14,6 +14,7 @@ from pathlib import Path
 
 from bench.faults.programs.cpu_group import CpuGroup
 from bench.faults.programs.fault import Fault, Service, replaced, wandering
+from bench.faults.programs.stripped_names import with_stripped
 from bench.lib import debian_programs
 from bench.lib.child_processes import running, started
 from bench.lib.http_load import read_account
@@ -58,6 +59,7 @@ def served(folder: Path) -> Iterator[Service]:
         stack.enter_context(running((*command, "--account", account), stdout=-3))
         harmless = stack.enter_context(wandering(lambda factor: replaced(rate, str(RATE * factor))))
         quota = stack.enter_context(CpuGroup("specmine-bench-nginx"))
+        compressing = ("deflate", "deflate_*", "libz*", "ngx_http_gzip*", "*body_filter*", "*output_filter*")
         yield Service(
             name="nginx",
             exe="/usr/sbin/nginx",
@@ -68,7 +70,7 @@ def served(folder: Path) -> Iterator[Service]:
                     name="gzip level 1 to 9",
                     inject=lambda: compress(9),
                     undo=lambda: compress(1),
-                    functions=("deflate", "deflate_*", "libz*", "ngx_http_gzip*", "*body_filter*", "*output_filter*"),
+                    functions=with_stripped(compressing, "/usr/sbin/nginx"),
                     causes=("load", "unknown", "callee"),
                     factor=seconds_of(page, 9) / seconds_of(page, 1),  # of the compression itself
                     alone=True,

@@ -20,6 +20,8 @@ NAMES: dict[str, dict[str, str]] = {
         "postgres+0x4751e0": "ProcessQuery",
         "postgres+0x475d50": "PortalRunMulti",
     },
+    # Debian's nginx 1.22.1-9+deb12u9, amd64
+    "e5e5535861009b8c7db3076c5597dffb86383240": {"nginx+0x95fd0": "ngx_http_gzip_body_filter"},
 }
 """Build-id -> the name that a tool has for a function -> its name in the source."""
 
