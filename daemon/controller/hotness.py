@@ -33,6 +33,8 @@ DISK = frozenset({"fsync", "fdatasync", "msync", "sync_file_range", "syncfs", "w
 """Waits for a disk are no waits for work, not even at the bottom of a thread's main loop."""
 ONLY_WAITS = 0.9
 """A function with so much of its time in waits for work has nothing to tell before all others are known."""
+WORKING = 0.5
+"""A function that waits for less of its time works, unless it is a main loop: that is never called."""
 _CALLED = 0.05
 """Weight of the time in callees, compared with the function's own: a slower call shows in its callers, too."""
 HALF_LIFE_NS = 60 * SECOND

@@ -98,23 +98,24 @@ def causes(raised: Collection[str], calls: Collection[tuple[str, str]]) -> dict[
     for caller, callee in calls:
         if caller in below and callee in below and caller != callee:
             below[caller].add(callee)
-    reached = {name: _reached(name, below) for name in below}
-    deepest = sorted(name for name in below if all(name in reached[other] for other in reached[name]))
+    within = {name: reached(name, below) for name in below}
+    deepest = sorted(name for name in below if all(name in within[other] for other in within[name]))
     found: dict[str, tuple[str, ...]] = {}
     for name in deepest:
-        ring = {other for other in reached[name] if name in reached[other]} | {name}
+        ring = {other for other in within[name] if name in within[other]} | {name}
         if name == min(ring):
-            above = sorted(other for other in below if other != name and name in reached[other])
+            above = sorted(other for other in below if other != name and name in within[other])
             found[name] = tuple(above)
     return found
 
 
-def _reached(name: str, below: Mapping[str, set[str]]) -> frozenset[str]:
+def reached(name: str, below: Mapping[str, set[str]]) -> frozenset[str]:
+    """Return the functions that one calls, directly or through others; ``below``: whom each calls directly."""
     seen: set[str] = set()
-    open_names = list(below[name])
+    open_names = list(below.get(name, ()))
     while open_names:
         one = open_names.pop()
         if one not in seen:
             seen.add(one)
-            open_names += below[one]
+            open_names += below.get(one, ())
     return frozenset(seen)

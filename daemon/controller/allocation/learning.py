@@ -109,8 +109,17 @@ def _is_begun(function: FunctionState, settings: Settings) -> bool:
     """Tell whether a function has windows and needs but a few more; one that never becomes stable stands back."""
     if function.state is State.EXPLAINING:
         return True
-    patience = settings.mining.recent + settings.mining.chain_observations
-    return function.state in (State.TIMING, State.WAITING) and 0 < function.history.tried <= patience
+    return function.state in (State.TIMING, State.WAITING) and 0 < function.history.tried <= patience(settings)
+
+
+def patience(settings: Settings) -> int:
+    """Return after how many windows a function that did not become stable stands back."""
+    return settings.mining.recent + settings.mining.chain_observations
+
+
+def is_judged(function: FunctionState) -> bool:
+    """Tell whether a change of a function may be suspected: also of one that is not learned to its end."""
+    return function.state in FINISHED or (function.state in LEARNING and function.violations.ready)
 
 
 def _why_not(function: FunctionState, used: int, most: int, means: Means) -> Reason:

@@ -20,7 +20,7 @@ from specmine.model.observation import Kind
 from .called import with_called
 from .checks import check_calls, with_checks, with_open, with_suspected, with_watching
 from .function_request import PAID_HITS, dearness_of
-from .learning import LEARNING, with_learning
+from .learning import LEARNING, is_judged, with_learning
 from .looks_inside import with_looks
 from .means import Means, Plan
 from .request import AT_ONCE, affordable_window, first_look, price
@@ -53,7 +53,7 @@ def plan(functions: Mapping[str, FunctionState], means: Means, settings: Setting
     finished = [function for function in functions.values() if function.state in FINISHED]
     settings = replace(settings, check_calls=min(settings.check_calls, check_calls(finished, means, settings)))
     checking = replace(settings, pace=pace * means.check_stretch)
-    judged = [function for function in functions.values() if _is_judged(function)]
+    judged = [function for function in functions.values() if is_judged(function)]
     result = with_suspected(judged, result, means, settings)
     result = with_open(functions.values(), result, means, settings)
     result = with_called(functions, result, means, settings)
@@ -61,11 +61,6 @@ def plan(functions: Mapping[str, FunctionState], means: Means, settings: Setting
     result = with_looks(functions.values(), result, means, settings)
     result = with_learning(functions, total, result, means, settings, unseen)
     return with_watching(finished, result, means, checking)
-
-
-def _is_judged(function: FunctionState) -> bool:
-    """Tell whether a change of a function may be suspected: also of one that is not learned to its end."""
-    return function.state in FINISHED or (function.state in LEARNING and function.violations.ready)
 
 
 def _window_calls(functions: Mapping[str, FunctionState], means: Means, settings: Settings) -> int:

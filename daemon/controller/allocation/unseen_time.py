@@ -10,17 +10,16 @@ from collections.abc import Mapping
 
 from specmine.daemon.config.settings import Settings
 from specmine.daemon.controller.function import FunctionState
-from specmine.daemon.controller.hotness import Total, is_idle
-from specmine.daemon.controller.phase import FINISHED, State
+from specmine.daemon.controller.hotness import WORKING, Total, is_idle
+from specmine.daemon.controller.phase import State
 from specmine.daemon.controller.sampling.callers import MOST_CALLS, carried_up
-from specmine.daemon.controller.sampling.profile import Profile
+
+from .learning import is_judged, patience
 
 LEAST_SHARE = 0.1
 """Of the program's CPU time that no known function has; who would add less comes by its utility."""
 LEAST_RATE = 1.0
 """Calls a second: functions that are called more rarely would hold up the others."""
-WORKING = 0.5
-"""A function that waits for work for more of its time is a main loop, or a wrapper around one."""
 
 
 def most_unseen(
@@ -38,22 +37,20 @@ def most_unseen(
         The share of the time of functions that waits for work in main loops.
     settings : Settings
     """
-    wide = sorted(
-        (-working_ns, key)
+    wide = {
+        key: working_ns
         for key, function in functions.items()
         if (working_ns := _working_ns(function, loop_waits)) >= LEAST_SHARE * total.cpu_ns > 0
         and _may_be_learned(function, loop_waits, settings)
-    )
+    }
     if not wide:
         return ""
-    known = {key: _working_ns(function, loop_waits) for key, function in functions.items() if _is_known(function)}
-
-    def profile_of(key: str) -> Profile | None:
-        return functions[key].profile if key in functions else None
-
-    below_ns, above = carried_up(known, known, profile_of), dict.fromkeys(known, 1.0)
-    added = [(-time_ns * (1 - _seen(key, functions, above)) - below_ns.get(key, 0.0), key) for time_ns, key in wide]
-    most_ns, first = max(added)
+    known = {key: _working_ns(function, loop_waits) for key, function in functions.items() if is_judged(function)}
+    below_ns = carried_up(known, known, {key: one.profile for key, one in functions.items()})
+    above = dict.fromkeys(known, 1.0)
+    most_ns, first = max(
+        (time_ns * (1 - _seen(key, functions, above)) - below_ns.get(key, 0.0), key) for key, time_ns in wide.items()
+    )
     return first if most_ns >= LEAST_SHARE * total.cpu_ns else ""
 
 
@@ -61,19 +58,15 @@ def _working_ns(function: FunctionState, loop_waits: Mapping[str, float]) -> flo
     return function.profile.inclusive_ns * (1 - loop_waits.get(function.key, 0.0))
 
 
-def _is_known(function: FunctionState) -> bool:
-    return function.state in FINISHED or function.violations.ready
-
-
 def _may_be_learned(function: FunctionState, loop_waits: Mapping[str, float], settings: Settings) -> bool:
     """Tell whether a function is called often enough, and no loop; one that never becomes stable stands back."""
-    if function.state not in (State.CANDIDATE, State.WAITING, State.TIMING) or _is_known(function):
+    if function.state not in (State.CANDIDATE, State.WAITING, State.TIMING) or is_judged(function):
         return False
     if is_idle(function) or loop_waits.get(function.key, 0.0) >= WORKING:
         return False
     rate = function.probe.rate
     called = rate >= LEAST_RATE if rate is not None else function.state is State.CANDIDATE
-    return called and function.history.tried <= settings.mining.recent + settings.mining.chain_observations
+    return called and function.history.tried <= patience(settings)
 
 
 def _seen(key: str, functions: Mapping[str, FunctionState], found: dict[str, float], calls: int = 0) -> float:

@@ -21,13 +21,13 @@ from specmine.daemon.controller.violations.evidence import CALLEE
 from specmine.daemon.controller.violations.facts import Callee
 from specmine.daemon.controller.violations.function_violations import OpenViolation
 from specmine.daemon.controller.violations.growth import steady, wait_growth
-from specmine.mining.regression.alarm import causes
+from specmine.mining.regression.alarm import causes, reached
 from specmine.model.violation import Cause, CauseKind, Direction
 
 from .call_edges import calls_among, part_through
 from .sampled_growth import DECIDED_NS, with_more_samples
 from .violation_facts import facts_of, followed_since, now_of, usually
-from .wait_edges import below, waits_among
+from .wait_edges import waits_among
 
 TOGETHER_NS = 300 * SECOND
 """Changes that began within so long of each other may have one cause."""
@@ -109,8 +109,10 @@ def _because(
     """Return for each function that others explain the one that has most of its difference."""
 
     calls = calls_among(tuple(opened), functions, unfollowed)
+    direct = {key: {callee for caller, callee in calls if caller == key} for key in opened}
+    called = {key: reached(key, direct) for key in opened}
     parts: dict[tuple[str, str], float | None] = {
-        pair: part for pair, part in waits_among(opened, calls).items() if _together(opened[pair[0]], opened[pair[1]])
+        pair: part for pair, part in waits_among(opened, called).items() if _together(opened[pair[0]], opened[pair[1]])
     }
     for caller, callee in calls:
         if _together(opened[caller], opened[callee]):
@@ -124,7 +126,7 @@ def _because(
             part = parts.get((caller, cause))
             known = found.get(caller)
             if known is None or (part or 0.0) > (known.part or 0.0):
-                waits = cause not in below(caller, calls)
+                waits = cause not in called[caller]
                 found[caller] = Callee(key=cause, name=opened[cause].function.title, part=part, is_waited_for=waits)
     return found
 

@@ -10,12 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from specmine.daemon.controller.function import FunctionState
-from specmine.daemon.controller.hotness import waits_for_work
+from specmine.daemon.controller.hotness import WORKING, waits_for_work
 from specmine.daemon.controller.sampling.callers import MOST_CALLS, carried_up
-from specmine.daemon.controller.sampling.profile import Profile
-
-WORKING = 0.5
-"""A function that waits for less of its time works, unless it is a main loop: that is never called."""
 
 
 def idle_shares(functions: Mapping[str, FunctionState]) -> dict[str, float]:
@@ -39,11 +35,7 @@ def idle_shares(functions: Mapping[str, FunctionState]) -> dict[str, float]:
     }
     # what only jumps to a wait has the time and callers of that
     going_up = [key for key in waits if functions[key].profile.own_ns or key in call]
-
-    def profile_of(key: str) -> Profile | None:
-        return functions[key].profile if key in functions else None
-
-    found = carried_up(waits, going_up, profile_of)
+    found = carried_up(waits, going_up, {key: one.profile for key, one in functions.items()})
     return {key: min(1.0, idle_ns / functions[key].profile.inclusive_ns) for key, idle_ns in found.items()}
 
 

@@ -13,7 +13,7 @@ from .violation_facts import followed_since, now_of, usually
 
 
 def waits_among(
-    opened: Mapping[str, FunctionState], calls: Collection[tuple[str, str]]
+    opened: Mapping[str, FunctionState], called: Mapping[str, Collection[str]]
 ) -> dict[tuple[str, str], float]:
     """Return the pairs (who waits, who ends the waits), and which share of the first one's difference that is.
 
@@ -21,8 +21,8 @@ def waits_among(
     ----------
     opened : mapping of str to FunctionState
         Functions with an open violation.
-    calls : collection of (caller, callee)
-        Who calls whom among them: a thread's loop that ends waits calls the very functions that wait.
+    called : mapping of str to collection of str
+        Whom each of them calls, directly or not: a thread's loop that ends waits calls the very functions that wait.
 
     Notes
     -----
@@ -32,26 +32,19 @@ def waits_among(
     found = {}
     for key, function in opened.items():
         for other, part in _ended(key, function, opened).items():
-            if part >= CALLEE and key not in below(other, calls):
+            if part >= CALLEE and key not in called.get(other, ()):
                 found[key, other] = part
     return {pair: part for pair, part in found.items() if pair[::-1] not in found}
 
 
-def below(key: str, calls: Collection[tuple[str, str]]) -> set[str]:
-    """Return the functions that one calls, directly or through others."""
-    found, last = set[str](), {key}
-    while last:
-        last = {callee for caller, callee in calls if caller in last} - found
-        found |= last
-    return found
-
-
 def _ended(key: str, function: FunctionState, opened: Mapping[str, FunctionState]) -> dict[str, float]:
     """Return which share of a function's difference is waits that calls of others ended."""
-    usual, now = usually(function), now_of(function)
     first = min(function.violations.open, key=lambda one: one.since_ns)
-    followed = followed_since(first, function)
-    if usual is None or followed is None or wait_growth(usual, now, followed) is None:
+    usual, followed = usually(function), followed_since(first, function)
+    if usual is None or followed is None:
+        return {}
+    now = now_of(function)
+    if wait_growth(usual, now, followed) is None:
         return {}
     before, after = usual.parts_ns, now.parts_ns
     if before is None or after is None:

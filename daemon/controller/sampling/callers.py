@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from .profile import Profile
 
@@ -14,7 +14,7 @@ LEAST_PART = 1e-3
 
 
 def carried_up(
-    times: Mapping[str, float], going_up: Iterable[str], profile_of: Callable[[str], Profile | None]
+    times: Mapping[str, float], going_up: Iterable[str], profiles: Mapping[str, Profile]
 ) -> dict[str, float]:
     """Return how much of some functions' time each function has in its calls.
 
@@ -27,8 +27,8 @@ def carried_up(
         of them ends there.
     going_up : iterable of str
         Those of them whose time their callers have, too.
-    profile_of : callable
-        Gives the profile of a function; None for one that is not known.
+    profiles : mapping of str to Profile
+        By key; functions without one end it.
 
     Returns
     -------
@@ -37,11 +37,11 @@ def carried_up(
     """
     found, ahead = dict(times), defaultdict[str, float](float)
     for key in going_up:
-        _divide(ahead, profile_of(key), times[key])
+        _divide(ahead, profiles.get(key), times[key])
     for _ in range(MOST_CALLS):
         here, ahead = ahead, defaultdict(float)
         for key, time_ns in here.items():
-            profile = profile_of(key)
+            profile = profiles.get(key)
             if profile is None or key in times or time_ns < LEAST_PART * profile.inclusive_ns:
                 continue
             found[key] = found.get(key, 0.0) + time_ns

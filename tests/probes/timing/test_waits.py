@@ -28,7 +28,7 @@ from specmine.probes.kernel.structs import (
     WAKER_FOREIGN,
     WAKER_WATCHED,
 )
-from specmine.probes.timing.waits import FEWEST_WALKS, MOST_WALKS, SPARSER, WaitMeter
+from specmine.probes.timing.waits import FEWEST_WALKS, MOST_WALKS, SPARSER, WANTED_PART, WaitMeter
 from tests.support.source_driver import driven, running
 
 Programs = Callable[..., Path]
@@ -254,6 +254,7 @@ def test_what_a_phase_costs_is_earned_before_the_next_one() -> None:
         host.passes_ns += 1e6
         assert host.run(begin_ns + 3 * SECOND // 2, calls=100 * max(1, int(host.settings["follow_every"][0])))
         assert not host.on
+        assert host.meter._every[FUNCTION.key] == 100 * WANTED_PART // FEWEST_WALKS
     host.meter.ask((FUNCTION.key, "other"), 112 * SECOND, most_ns=1e5, walk_ns=1e4)
     host.run(114 * SECOND, calls=0)
     assert not host.on  # the other one's turn
