@@ -215,18 +215,18 @@ class Profiler:
     ) -> tuple[HotSample, ...] | None:
         sums: dict[str, _Sum] = defaultdict(_Sum)
         pending = False
-        for key, value in zip(keys, values, strict=True):
-            path, waiting = int(key["path"]), bool(key["waiting"])
+        columns = (keys["path"], keys["waiting"] != 0, values["count"], values["ns"])
+        for path, waiting, count, ns in zip(*(column.tolist() for column in columns), strict=True):
             stack = self._symbolizer.stack(path, exact=True)
             if stack is None:
                 pending = True
                 continue
             named = [f.key if isinstance(f, Function) else "" for f in stack]
             if RUNTIME in stack[:1]:
-                _add_leaf(sums[NO_FUNCTION], path, waiting, int(value["count"]), float(value["ns"]))
+                _add_leaf(sums[NO_FUNCTION], path, waiting, count, ns)
             if self._returns is not None:
                 self._returns.note_stack(named, self._symbolizer.addresses(path)[0])
-            self._add(sums, path, named, waiting, int(value["count"]), float(value["ns"]))
+            self._add(sums, path, named, waiting, count, ns)
         if pending and not give_up:
             return None
         return tuple(_finding(key, s, sums) for key, s in sorted(sums.items()))

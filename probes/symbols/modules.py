@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Collection
 from pathlib import Path
 
@@ -190,7 +191,7 @@ class Modules:
         found = self.layouts.get(layout)
         if found is None:
             return None
-        at = int(np.searchsorted(found.starts, address, side="right")) - 1
+        at = bisect_right(found.starts, address) - 1
         if at < 0 or address >= found.mappings[at].end:
             return None
         module = found.modules[at]
