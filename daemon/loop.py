@@ -163,7 +163,8 @@ def _stretched(usual_ns: int, state: ControllerState) -> int:
 
 
 def _is_awaited(state: ControllerState) -> bool:
-    """Tell whether turns must come soon: a burst of sampling ends, a program began, a change is suspected.
+    """Tell whether turns must come soon: a burst of sampling ends, a program began, a change is suspected, or
+    samples say that there may be one.
 
     One that is open may last for days, and needs no more windows than come anyway.
     """
@@ -171,7 +172,7 @@ def _is_awaited(state: ControllerState) -> bool:
         return True
     if any(each.processes and state.now_ns - each.start_ns < FRESH_NS for each in state.lifetimes.values()):
         return True
-    return is_doubted(state.functions)
+    return bool(state.surprise.at(state.now_ns)) or is_doubted(state.functions)
 
 
 def _rest_ns(state: ControllerState) -> int:

@@ -33,7 +33,7 @@ from .phase import FINISHED, State
 from .problems.causes import is_to_be_explained
 from .problems.short_of_cpu import first_to_show
 from .problems.unmapped import away
-from .sampling.rhythm import hertz_in_bursts, is_between, rhythm, waits_in_bursts
+from .sampling.rhythm import hertz_in_bursts, hertz_in_search, is_searching, rhythm, waits_in_bursts
 from .sharing.orders import fitted, left_out, shared
 from .state import ControllerState
 from .wait_requests import followed
@@ -108,16 +108,21 @@ def _sample(state: ControllerState, actions: list[Action]) -> ControllerState:
     if state.started is None:
         return state
     now_ns, burst_ns = state.now_ns, state.burst_ns
-    hertz = hertz_in_bursts(state.started.prices, state.settings)
+    prices, settings = state.started.prices, state.settings
+    hertz = hertz_in_bursts(prices, settings, state.account.cpu_rate)
     pressure = state.agent_cost.pressure
     bursts = rhythm(state.account.cpu_rate, hertz, 0.0 if pressure and is_to_be_explained(state) else pressure)
     if now_ns >= burst_ns + bursts.apart_ns:
         burst_ns = now_ns
     found = any(function.state is not State.CANDIDATE for function in state.functions.values())
-    if is_between(now_ns, state.began_ns if found else now_ns, burst_ns, bursts.length_ns, state.settings):
-        hertz = 0
+    if is_searching(now_ns, state.began_ns if found else now_ns, settings):
+        hertz = hertz_in_search(prices, settings)
+    elif now_ns - burst_ns >= bursts.length_ns or (not state.hertz and now_ns > burst_ns):
+        hertz = 0  # one that is over does not go on where its length has changed
+    elif state.hertz:
+        hertz = state.hertz  # one rate in a whole burst
     if hertz != state.hertz:
-        waits = waits_in_bursts(state.started.prices, state.account.rate)
+        waits = waits_in_bursts(prices, state.account.rate)
         actions.append(Sampling(hertz=hertz, waits=waits) if hertz else Sampling(hertz=0))
     return replace(state, hertz=hertz, burst_ns=burst_ns)
 

@@ -15,6 +15,7 @@ from . import explanation, reasons, transitions
 from .actions import act
 from .allocation import agent_cost
 from .allocation.account import BudgetAccount, with_batch
+from .allocation.learning import is_judged
 from .call_counts import with_activity
 from .candidates import admit_asked, admit_named, admit_while_asked, bounded, candidate, climb, descend, statements_of
 from .checkpoint import restored
@@ -48,7 +49,7 @@ from .problems.unmapped import swept, with_builds
 from .sampling.burst import Burst, with_samples
 from .sampling.history import with_burst
 from .sampling.profile import Profile
-from .sampling.rhythm import LATE_NS, hertz_in_bursts
+from .sampling.rhythm import LATE_NS, hertz_in_search
 from .sampling.surprise import judged
 from .sharing.adoption import waiting, with_statements
 from .sharing.orders import told
@@ -103,7 +104,7 @@ def decide(  # noqa: PLR0911  one for each kind of event
 
 def _begin(event: Begun) -> tuple[ControllerState, tuple[Action, ...]]:
     started = event.started
-    hertz = hertz_in_bursts(started.prices, event.settings)
+    hertz = hertz_in_search(started.prices, event.settings)
     state = ControllerState(
         settings=event.settings,
         started=started,
@@ -187,6 +188,7 @@ def _arrive(state: ControllerState, batch: Batch) -> tuple[ControllerState, tupl
         with_successors(functions, state)
         with_learned_during(functions, state.settings, now_ns)
         with_causes(functions, before, state, host.disturbed)
+        state = replace(state, surprise=state.surprise.with_windows(each.function for each in batch.observations))
     return act(swept(replace(state, functions=functions, detection=host)), before)
 
 
@@ -278,13 +280,16 @@ def _surprised(state: ControllerState, passed_ns: int) -> ControllerState:
     """Add what sampling found to the burst; once it is over, see of which functions there was more than usual."""
     if state.batch is None or state.started is None:
         return state
-    burst, prices = with_samples(state.burst, state.batch, state.hertz, passed_ns), state.started.prices
+    burst = with_samples(state.burst, state.batch, state.hertz, passed_ns)
     if not state.idle and state.batch.hot_samples:  # what is looked at first depends on it
         state = _with_idle_time(state)
     if not burst.seconds or state.hertz or state.now_ns - burst.ended_ns < LATE_NS:
         return replace(state, burst=burst)
     disturbed = any(each.violations.standing for each in state.functions.values())
-    surprise = judged(state.surprise, burst, state.functions, hertz_in_bursts(prices, state.settings), state.now_ns)
+    known = {key for key, each in state.functions.items() if is_judged(each)}
+    surprise = judged(
+        state.surprise, burst, state.functions, state.now_ns, known=known, idle=state.idle, disturbed=disturbed
+    )
     news = surprise.at(state.now_ns) - state.surprise.at(state.now_ns)
     samples = with_burst(state.samples, burst, state.catalog, disturbed=disturbed)
     planned_ns = 0 if news else state.planned_ns

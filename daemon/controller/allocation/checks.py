@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from specmine.daemon.config.settings import SECOND, Settings
 from specmine.daemon.controller.function import FunctionState
-from specmine.daemon.controller.hotness import Total, waits_for_work
+from specmine.daemon.controller.hotness import Ancestry, Total, waits_for_work
 
 from .borrowing import with_borrowed
 from .check_periods import WATCH_EVERY_NS, check_periods
@@ -38,6 +38,9 @@ RARELY_NS = 20 * SECOND
 """Where they would come less often than this, they hold fewer calls ..."""
 CHECK_CALLS = 110
 """... but so many at least. Two such windows together are judged as one."""
+TOGETHER, EARLY = 3, 0.6
+"""With no CPU time of our own left so many functions are checked at once: those whose check would be due so soon, as a
+part of the time between two. Each turn costs us as much as a third of a window, whatever comes in it."""
 
 
 def check_calls(finished: Sequence[FunctionState], means: Means, settings: Settings) -> int:
@@ -103,9 +106,17 @@ def with_open(functions: Iterable[FunctionState], so_far: Plan, means: Means, se
 
 
 def with_checks(
-    finished: Sequence[FunctionState], total: Total, so_far: Plan, means: Means, settings: Settings
+    finished: Sequence[FunctionState],
+    total: Total,
+    so_far: Plan,
+    means: Means,
+    settings: Settings,
+    around: Ancestry | None = None,
 ) -> Plan:
-    """Leave cheap finished functions on, observe those whose check is due, within the share for verification."""
+    """Leave cheap finished functions on, observe those whose check is due, within the share for verification.
+
+    ``around`` tells which calls which; by default only the finished functions do.
+    """
     share = settings.verification * means.income
     most_on = round(0.5 * means.slots * max(0.0, 1 - 2 * means.pressure))  # each brings windows all the time
     watches, spent, cash = dict(so_far.watches), 0.0, so_far.cash
@@ -124,10 +135,14 @@ def with_checks(
     others = [one for one in finished if one.key not in watches]
     others.sort(key=lambda one: (-ages[one.key] / periods[one.key], one.key))
     due = [one for one in others if ages[one.key] >= periods[one.key]]
-    check_ns = _next_check_ns(finished, periods)
+    together = 1 + round((TOGETHER - 1) * means.pressure)
+    check_ns = _next_check_ns(finished, periods, together)
     silent_ns = means.now_ns - check_ns
     if not due and silent_ns >= 0 and not any(_is_on(one) for one in finished):
         due = others[:1]
+    if due:
+        soon = [one for one in others if one not in due and ages[one.key] >= EARLY * periods[one.key]]
+        due += _apart(soon, due, together - len(due), around or Ancestry({one.key: one for one in finished}))
     # what others have spent must not keep checks waiting for ever: overdue ones borrow
     loan = share * OVERDUE_NS / SECOND
     if means.cash < 0 and finished:  # ... as much as checks have not used since the last window, whatever one costs
@@ -181,15 +196,28 @@ def _is_on(function: FunctionState) -> bool:
     return function.probe.watch is not None and function.probe.watch.on_ns > 0
 
 
-def _next_check_ns(finished: Sequence[FunctionState], periods: Mapping[str, float]) -> int:
-    """Return when one is to be checked although none is due: as long after the newest window as checks are apart.
+def _apart(
+    functions: Sequence[FunctionState], others: Sequence[FunctionState], most: int, around: Ancestry
+) -> list[FunctionState]:
+    """Return so many functions at most of which none calls another, nor one of the others."""
+    chosen: list[FunctionState] = []
+    for function in functions:
+        if len(chosen) >= most:
+            break
+        if around.is_apart(function.key, [one.key for one in (*others, *chosen)]):
+            chosen.append(function)
+    return chosen
+
+
+def _next_check_ns(finished: Sequence[FunctionState], periods: Mapping[str, float], together: int) -> int:
+    """Return when some are to be checked although none is due: as long after the newest window as checks are apart.
 
     After a violation all were observed at the same time. They would all be due at the same time, too, and what is slow
     until then be seen by none of them.
     """
     if not finished:
         return 0
-    apart_ns = 1 / sum(1 / periods[one.key] for one in finished)
+    apart_ns = together / sum(1 / periods[one.key] for one in finished)
     return max(map(seen_ns, finished)) + round(apart_ns)
 
 

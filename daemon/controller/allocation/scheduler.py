@@ -37,7 +37,8 @@ LOOKING_SHARE = 0.5
 """Share of the budget that first looks may take while there is something to look at."""
 OWED_NS = 10 * SECOND
 """While more is owed than so much time brings nothing is looked at for the first time: amid cold caches the first looks
-cost many times what calibration says, which nobody knows before."""
+cost many times what calibration says, which nobody knows before. Nor, with CPU time of our own short, while a change is
+suspected: what is hot since then may be called a million times a second, and a look at it take what windows need."""
 PACE_UNDER_PRESSURE = 10.0
 """So much further apart are on-phases with no CPU time of our own left."""
 
@@ -49,7 +50,8 @@ def plan(functions: Mapping[str, FunctionState], means: Means, settings: Setting
     window_calls = _window_calls(functions, means, settings)
     settings = replace(settings, window_calls=window_calls, pace=pace * means.stretch**2)
     unseen = most_unseen(functions, total, means.loop_waits, settings)
-    result = _first_looks(functions, total, means, settings, unseen)
+    around = Ancestry(functions)
+    result = _first_looks(functions, total, means, settings, unseen, around)
     finished = [function for function in functions.values() if function.state in FINISHED]
     settings = replace(settings, check_calls=min(settings.check_calls, check_calls(finished, means, settings)))
     checking = replace(settings, pace=pace * means.check_stretch)
@@ -57,7 +59,7 @@ def plan(functions: Mapping[str, FunctionState], means: Means, settings: Setting
     result = with_suspected(judged, result, means, settings)
     result = with_open(functions.values(), result, means, settings)
     result = with_called(functions, result, means, settings)
-    result = with_checks(finished, total, result, means, checking)
+    result = with_checks(finished, total, result, means, checking, around)
     result = with_looks(functions.values(), result, means, settings)
     result = with_learning(functions, total, result, means, settings, unseen)
     return with_watching(finished, result, means, checking)
@@ -105,7 +107,12 @@ def _backlog(means: Means, settings: Settings) -> int:
 
 
 def _first_looks(
-    functions: Mapping[str, FunctionState], total: Total, means: Means, settings: Settings, first: str
+    functions: Mapping[str, FunctionState],
+    total: Total,
+    means: Means,
+    settings: Settings,
+    first: str,
+    around: Ancestry,
 ) -> Plan:
     """Time a window of the most promising candidates, each until its quota of hits is used; ``first`` comes first."""
     candidates = {key: function for key, function in functions.items() if function.state is State.CANDIDATE}
@@ -119,10 +126,10 @@ def _first_looks(
         and (_is_wanted(function) or function.key == first or _proven_share(function, total, means) > least)
     ]
     cash, taken = LOOKING_SHARE * means.cash, 0.0
-    if means.cash < -means.income * OWED_NS / SECOND:
+    doubted = means.pressure > 0 and any(one.violations.urgency for one in functions.values() if is_judged(one))
+    if doubted or means.cash < -means.income * OWED_NS / SECOND:
         unseen = []
     most = means.slots // 2 if means.slow_links else LOOKS_AT_ONCE
-    around = Ancestry(functions)
     ordered = sorted(in_order(unseen, total, means.loop_waits), key=lambda function: function.key != first)
     for function in ordered[:LOOKED_THROUGH]:
         if len(watches) >= most:

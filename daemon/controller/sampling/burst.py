@@ -17,6 +17,8 @@ class Burst:
     """Wall-clock time with the function anywhere on the stack, on CPU and blocked."""
     cpus_s: Mapping[str, float] = field(default_factory=dict)
     """CPU time with the function anywhere on the stack, by samples of the CPU clock alone."""
+    innermost_s: Mapping[str, float] = field(default_factory=dict)
+    """CPU time with the function innermost."""
     seconds: float = 0.0
     """Its length as yet; 0: it has not begun."""
     ended_ns: int = 0
@@ -39,12 +41,15 @@ def with_samples(before: Burst, batch: Batch, hertz: int, passed_ns: int) -> Bur
     """
     if not before.seconds and not hertz:
         return before
-    times, cpus, rate = dict(before.times_s), dict(before.cpus_s), hertz or before.hertz
+    times, cpus, innermost = dict(before.times_s), dict(before.cpus_s), dict(before.innermost_s)
+    rate = hertz or before.hertz
     for sample in batch.hot_samples:
         times[sample.function] = times.get(sample.function, 0.0) + sample.inclusive_ns / SECOND
         if sample.busy_samples:
             cpus[sample.function] = cpus.get(sample.function, 0.0) + sample.busy_samples / rate
-    found = replace(before, times_s=times, cpus_s=cpus)
+        if sample.cpu_samples:
+            innermost[sample.function] = innermost.get(sample.function, 0.0) + sample.cpu_samples / rate
+    found = replace(before, times_s=times, cpus_s=cpus, innermost_s=innermost)
     if not hertz:
         return found
     return replace(found, seconds=before.seconds + passed_ns / SECOND, ended_ns=batch.now_ns, hertz=hertz)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from specmine.daemon.config.settings import MS, SECOND, Settings
@@ -11,11 +12,13 @@ FIND_NS = 15 * SECOND
 """Sampling is continuous for so long, then in bursts: it costs every process of the host a little."""
 SHORTEST_NS, LONGEST_NS = SECOND, 4 * SECOND
 """Length of a burst."""
-NEAREST_NS, APART_NS = 5 * SECOND, 15 * SECOND
-"""From one burst to the next. Under pressure they are up to twice as far apart: one costs us
-about as much as a window, and sees all functions."""
-BURST_SAMPLES = 25
+APART_NS, MOST_PART = 15 * SECOND, 1 / 4
+"""From one burst to the next, and the part of the time that bursts may last. Under pressure they are up to twice as far
+apart: one costs us about as much as a window, and sees all functions."""
+BURST_SAMPLES = 100
 """Samples of the CPU clock that a burst is to bring: of programs that use little, bursts are longer and nearer."""
+BURST_TIMES = 4
+"""In bursts samples come so many times as often as in the search: on average over time they are fewer."""
 LEAST_WAITS, MOST_WAITS = 2, 20
 """Waits a second whose stacks are walked in a burst."""
 LATE_NS = 500 * MS
@@ -45,12 +48,22 @@ def rhythm(cpu_rate: float, hertz: int, pressure: float) -> Rhythm:
     per_second = max(hertz * cpu_rate / SECOND, 1e-3)
     length_ns = min(LONGEST_NS, max(SHORTEST_NS, round(BURST_SAMPLES / per_second * SECOND)))
     enough = min(1.0, per_second * length_ns / SECOND / BURST_SAMPLES)
-    apart_ns = max(float(NEAREST_NS), enough * APART_NS) * (1 + pressure)
+    apart_ns = max(length_ns / MOST_PART, enough * APART_NS) * (1 + pressure)
     return Rhythm(length_ns=length_ns, apart_ns=round(apart_ns))
 
 
-def hertz_in_bursts(prices: Prices, settings: Settings) -> int:
-    """Return the samples a second on each busy CPU while there are any: at most a tenth of the budget."""
+def hertz_in_bursts(prices: Prices, settings: Settings, cpu_rate: float) -> int:
+    """Return the samples a second on each busy CPU in a burst: as many as the shortest needs, as far as they go.
+
+    Of programs that keep several CPUs busy it needs fewer; ``cpu_rate`` is their CPU time, ns per second.
+    """
+    least = hertz_in_search(prices, settings)
+    needed = BURST_SAMPLES / (max(cpu_rate, 1.0) * SHORTEST_NS / SECOND**2)
+    return max(least, math.ceil(min(needed, BURST_TIMES * least)))
+
+
+def hertz_in_search(prices: Prices, settings: Settings) -> int:
+    """Return the samples a second on each busy CPU in the search for functions: at most a tenth of the budget."""
     if not settings.sampling_hertz:
         return 0
     affordable = 0.1 * settings.overhead * SECOND / max(prices.sample_ns, 1.0)
@@ -62,21 +75,14 @@ def waits_in_bursts(prices: Prices, income: float) -> int:
     return max(LEAST_WAITS, min(MOST_WAITS, int(0.05 * income / max(prices.sample_ns, 1.0))))
 
 
-def is_between(now_ns: int, searching_ns: int, burst_ns: int, length_ns: int, settings: Settings) -> bool:
-    """Tell whether no burst goes on, nor the search for functions at the start.
-
-    Functions that the user named are not searched for. Bursts tell who calls them, and their share of the time.
+def is_searching(now_ns: int, since_ns: int, settings: Settings) -> bool:
+    """Tell whether functions are searched for: not those that the user named. Bursts tell who calls these.
 
     Parameters
     ----------
     now_ns : int
-    searching_ns : int
-        Since when functions are searched for: the start, or now while none was found.
-    burst_ns : int
-        Start of the last burst.
-    length_ns : int
-        How long it lasts.
+    since_ns : int
+        Since when: the start, or now while none was found.
     settings : Settings
     """
-    searched = bool(settings.watch) or now_ns - searching_ns >= FIND_NS
-    return searched and now_ns - burst_ns >= length_ns
+    return not settings.watch and now_ns - since_ns < FIND_NS

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from specmine.daemon.config.settings import Settings
+from specmine.daemon.controller.allocation import checks
 from specmine.daemon.controller.allocation.checks import MOST_IN_DEBT
-from specmine.daemon.controller.allocation.function_request import predicted
+from specmine.daemon.controller.allocation.function_request import full_cost, predicted, window_cost
 from specmine.daemon.controller.allocation.means import Plan
 from specmine.daemon.controller.allocation.scheduler import plan
 from specmine.daemon.controller.call_counts import ProbeState
@@ -19,7 +20,7 @@ from specmine.daemon.controller.violations.asserted import Asserted
 from specmine.daemon.controller.violations.yardstick import begun
 from specmine.mining.assertions.checks import Verification
 from specmine.model.batch import Watch
-from tests.support.planned import FUNCTION, MEANS, NOW_NS, POOR, learned, seen, violated
+from tests.support.planned import FUNCTION, MEANS, NOW_NS, POOR, learned, seen, unseen, violated
 from tests.support.simulated import SECOND
 
 
@@ -258,3 +259,55 @@ def test_many_open_violations_share_a_third_of_the_budget() -> None:
     assert poor.cash - made.cash <= 2 * poor.savable
     spent = sum(predicted(later[key], watch, poor, Settings()) for key, watch in made.watches.items())
     assert spent <= 0.5 * poor.income
+
+
+def test_with_no_cpu_time_of_our_own_checks_come_three_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those whose check would be due soon, and none that calls another: probes inside a call add to it."""
+
+    def among(calls_first: int = -1) -> set[str]:
+        """Return what is observed of ten functions of which one is due; another may be called by that one."""
+        finished = {}
+        for number in range(10):
+            function = replace(FUNCTION, offset=100 + number, name=f"g{number}")
+            age_s = 61.0 if number == 0 else 55.0 - 5 * number
+            one = replace(
+                learned(),
+                identity=Identity(function=function),
+                verification=Verification(checked_ns=NOW_NS - round(age_s * SECOND)),
+                probe=ProbeState(rate=1e5),
+            )
+            if number == calls_first:
+                called = replace(FUNCTION, offset=100)
+                one = replace(one, profile=replace(one.profile, callers=((called.key, 1.0),)))
+            finished[function.key] = seen(one, 10.0)
+        made = plan(finished, replace(MEANS, pressure=1.0, cash=1e9), Settings(verify_every_ns=60 * SECOND))
+        return {finished[key].function.name for key, watch in made.watches.items() if watch.inside_of in ("", key)}
+
+    assert among() == {"g0", "g1", "g2"}
+    assert among(calls_first=1) == {"g0", "g2", "g3"}
+    monkeypatch.setattr(checks, "TOGETHER", 1)
+    assert among() == {"g0"}
+
+
+def test_a_function_that_only_others_pay_for_is_observed_briefly() -> None:
+    """Nobody calls it any more, and calls of others pass the places that it returned to, 400 times a second."""
+    called = ProbeState(rate=0.0, recent_ns=4 * SECOND, recent_cost_ns=28e6)
+    one = replace(seen(learned(), 100.0), probe=called, verification=Verification(checked_ns=NOW_NS - 100 * SECOND))
+    free = replace(one, probe=replace(called, recent_cost_ns=0.0))
+    means = replace(MEANS, budget=1e6, income=1e6, cash=5e6)
+    (usual,) = plan({one.key: free}, means, Settings()).watches.values()
+    assert usual.on_ns == 0
+    (watch,) = plan({one.key: one}, means, Settings()).watches.values()
+    window = window_cost(one, means, replace(Settings(), window_calls=watch.window_calls))
+    assert 7e6 * watch.on_ns / SECOND == pytest.approx(max(window, 7e6 * 0.05), rel=0.01)
+    assert full_cost(one, means) == 7e6
+
+
+def test_while_a_change_is_suspected_nothing_is_looked_at_for_the_first_time() -> None:
+    """A look at a function that is called a million times a second takes what the windows of others need."""
+    suspected, new = seen(learned(), 6.0, urgency=9.0), unseen(1)
+    both = {suspected.key: suspected, new.key: new}
+    pressed = replace(MEANS, pressure=1.0)
+    assert new.key in plan(both, MEANS, Settings()).watches
+    assert new.key not in plan(both, pressed, Settings()).watches
+    assert new.key in plan({new.key: new, suspected.key: seen(learned(), 6.0)}, pressed, Settings()).watches
