@@ -136,6 +136,9 @@ def _sleep(steps: _Steps, source: Source, clock: Clock, began_ns: int, end_ns: i
     due_ns = began_ns if steps.asked else batch.due_ns if batch is not None else 0
     latest = began_ns + _idle_ns(steps.state)
     soonest, rested = began_ns + POLL_EVERY_NS, began_ns + _rest_ns(steps.state)
+    if steps.state.hertz and began_ns < steps.state.burst_end_ns:
+        over_ns = max(soonest, steps.state.burst_end_ns)
+        rested, latest = min(rested, over_ns), min(latest, over_ns)
     if batch is not None and batch.safety_ns:
         safety_ns = max(soonest, batch.safety_ns)
         rested, latest = min(rested, safety_ns), min(latest, safety_ns)
@@ -163,13 +166,10 @@ def _stretched(usual_ns: int, state: ControllerState) -> int:
 
 
 def _is_awaited(state: ControllerState) -> bool:
-    """Tell whether turns must come soon: a burst of sampling ends, a program began, a change is suspected, or
-    samples say that there may be one.
+    """Tell whether turns must come soon: a program began, a change is suspected, or samples say that there may be one.
 
     One that is open may last for days, and needs no more windows than come anyway.
     """
-    if state.hertz:
-        return True
     if any(each.processes and state.now_ns - each.start_ns < FRESH_NS for each in state.lifetimes.values()):
         return True
     return bool(state.surprise.at(state.now_ns)) or is_doubted(state.functions)

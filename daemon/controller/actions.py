@@ -107,24 +107,26 @@ def _is_checked(old: FunctionState | None, new: FunctionState) -> bool:
 def _sample(state: ControllerState, actions: list[Action]) -> ControllerState:
     if state.started is None:
         return state
-    now_ns, burst_ns = state.now_ns, state.burst_ns
+    now_ns, burst_ns, end_ns = state.now_ns, state.burst_ns, state.burst_end_ns
     prices, settings = state.started.prices, state.settings
     hertz = hertz_in_bursts(prices, settings, state.account.cpu_rate)
     pressure = state.agent_cost.pressure
     bursts = rhythm(state.account.cpu_rate, hertz, 0.0 if pressure and is_to_be_explained(state) else pressure)
     if now_ns >= burst_ns + bursts.apart_ns:
         burst_ns = now_ns
+    if burst_ns == now_ns:
+        end_ns = now_ns + bursts.length_ns
     found = any(function.state is not State.CANDIDATE for function in state.functions.values())
     if is_searching(now_ns, state.began_ns if found else now_ns, settings):
         hertz = hertz_in_search(prices, settings)
-    elif now_ns - burst_ns >= bursts.length_ns or (not state.hertz and now_ns > burst_ns):
-        hertz = 0  # one that is over does not go on where its length has changed
+    elif now_ns >= end_ns:
+        hertz = 0
     elif state.hertz:
         hertz = state.hertz  # one rate in a whole burst
     if hertz != state.hertz:
         waits = waits_in_bursts(prices, state.account.rate)
         actions.append(Sampling(hertz=hertz, waits=waits) if hertz else Sampling(hertz=0))
-    return replace(state, hertz=hertz, burst_ns=burst_ns)
+    return replace(state, hertz=hertz, burst_ns=burst_ns, burst_end_ns=end_ns)
 
 
 def _with_due_plan(

@@ -49,7 +49,7 @@ from .problems.unmapped import swept, with_builds
 from .sampling.burst import Burst, with_samples
 from .sampling.history import with_burst
 from .sampling.profile import Profile
-from .sampling.rhythm import LATE_NS, hertz_in_search
+from .sampling.rhythm import LATE_NS, hertz_in_search, rhythm
 from .sampling.surprise import judged
 from .sharing.adoption import waiting, with_statements
 from .sharing.orders import told
@@ -112,6 +112,7 @@ def _begin(event: Begun) -> tuple[ControllerState, tuple[Action, ...]]:
         account=BudgetAccount(began_ns=started.now_ns, now_ns=started.now_ns, rate=float(event.settings.floor_ns)),
         agent_cost=agent_cost.begun(started.now_ns, event.settings),
         burst_ns=started.now_ns,
+        burst_end_ns=started.now_ns + rhythm(0.0, hertz, 0.0).length_ns,
         lifetimes={lifetime.id: lifetime for lifetime in started.lifetimes},
         hertz=hertz,
         planned_ns=started.now_ns,

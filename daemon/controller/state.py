@@ -57,6 +57,8 @@ class ControllerState:
     """Present rate of sampling."""
     burst_ns: int = 0
     """Start of the last burst of sampling."""
+    burst_end_ns: int = 0
+    """When it ends, or ended."""
     burst: Burst = field(default_factory=Burst)
     """What the present burst has found as yet, or the last one until its late samples have come."""
     samples: SampleHistory = field(default_factory=SampleHistory)

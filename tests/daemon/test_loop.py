@@ -17,7 +17,7 @@ from specmine.daemon.loop import Step, _rest_ns, run
 from specmine.daemon.worker.jobs import Job
 from specmine.daemon.worker.process import Done, InlineWorker
 from specmine.mining.detection.alarm import Alarm, Stream
-from specmine.model.batch import Batch, Lifetime, Started
+from specmine.model.batch import Batch, Lifetime, Sampling, Started
 from specmine.model.errors import ProbeError
 from specmine.model.function import Function
 from specmine.model.violation import Direction, What
@@ -208,13 +208,34 @@ def test_safety_does_not_wait_until_cpu_time_of_our_own_is_left(kind: type[Wakea
     assert max(gaps) > 240 * MS
 
 
+def test_bursts_of_sampling_end_in_time_however_long_the_loop_rests() -> None:
+    """Of a program of a fifth of a CPU they last two and a half seconds; turns come three seconds apart."""
+    clock, bursts, began_ns = WokenClock(-1, 0), list[int](), 0
+    source = Wakeable(paper_program(), clock, cpus=0.2)
+    source.polled = []
+
+    def listen(step: Step) -> None:
+        nonlocal began_ns
+        for action in step.actions:
+            if isinstance(action, Sampling) and action.hertz:
+                began_ns = step.state.now_ns
+            elif isinstance(action, Sampling) and began_ns:
+                bursts.append(step.state.now_ns - began_ns)
+
+    run(source, replace(Settings(), agent=1e-9), clock, InlineWorker(), listeners=[listen], deadline_ns=900 * SECOND)
+    late = bursts[-5:]
+    assert len(late) == 5
+    assert max(late) - min(late) <= 50 * MS
+    assert max(late) <= 4 * SECOND
+
+
 @pytest.mark.parametrize(
     ("stretch", "hertz", "age_s", "urgent", "rest_s"),
     [
         (1.0, 0, 60, False, 0.6),
         (2.0, 0, 60, False, 2.4),
         (4.0, 0, 60, False, 3.0),
-        (4.0, 49, 60, False, 0.6),
+        (4.0, 49, 60, False, 3.0),
         (4.0, 0, 2, False, 0.6),
         (4.0, 0, 60, True, 0.6),
     ],
@@ -222,7 +243,7 @@ def test_safety_does_not_wait_until_cpu_time_of_our_own_is_left(kind: type[Wakea
 def test_turns_are_stretched_unless_something_is_awaited(
     stretch: float, hertz: int, age_s: int, urgent: bool, rest_s: float
 ) -> None:
-    """With debts of our own time turns come three seconds apart, but not in bursts, after starts or beside doubts."""
+    """With debts of our own time turns come three seconds apart, but not after starts or beside doubts."""
     began = Begun(started=Started(now_ns=0, host={}, prices=PRICES), settings=Settings())
     state, _ = decide(ControllerState(), began)
     program = Lifetime(

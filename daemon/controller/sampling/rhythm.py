@@ -13,8 +13,9 @@ FIND_NS = 15 * SECOND
 SHORTEST_NS, LONGEST_NS = SECOND, 4 * SECOND
 """Length of a burst."""
 APART_NS, MOST_PART = 15 * SECOND, 1 / 4
-"""From one burst to the next, and the part of the time that bursts may last. Under pressure they are up to twice as far
-apart: one costs us about as much as a window, and sees all functions."""
+"""From one burst to the next, and the part of the time that bursts may last. With no CPU time of our own left ..."""
+RARER = 1 / 3
+"""... they are so much further apart: one costs us about as much as a window, and sees all functions."""
 BURST_SAMPLES = 100
 """Samples of the CPU clock that a burst is to bring: of programs that use little, bursts are longer and nearer."""
 BURST_TIMES = 4
@@ -48,7 +49,7 @@ def rhythm(cpu_rate: float, hertz: int, pressure: float) -> Rhythm:
     per_second = max(hertz * cpu_rate / SECOND, 1e-3)
     length_ns = min(LONGEST_NS, max(SHORTEST_NS, round(BURST_SAMPLES / per_second * SECOND)))
     enough = min(1.0, per_second * length_ns / SECOND / BURST_SAMPLES)
-    apart_ns = max(length_ns / MOST_PART, enough * APART_NS) * (1 + pressure)
+    apart_ns = max(length_ns / MOST_PART, enough * APART_NS) * (1 + RARER * pressure)
     return Rhythm(length_ns=length_ns, apart_ns=round(apart_ns))
 
 
