@@ -163,3 +163,20 @@ class Ancestry:
     def is_apart(self, key: str, others: Iterable[str]) -> bool:
         """Tell whether a function neither calls one of these nor is called by it."""
         return not any(other in self.of(key) or key in self.of(other) for other in others)
+
+    def first_apart(
+        self, functions: Iterable[FunctionState], others: Iterable[FunctionState], most: int
+    ) -> list[FunctionState]:
+        """Return the first functions, so many at most, none of which calls another of them, or of the others.
+
+        Probes inside a call add to it, and may spoil its window.
+        """
+        chosen: list[FunctionState] = []
+        beside = [one.key for one in others]
+        for function in functions:
+            if len(chosen) >= most:
+                break
+            if self.is_apart(function.key, beside):
+                chosen.append(function)
+                beside.append(function.key)
+        return chosen

@@ -257,6 +257,7 @@ class Windows:
             split=split,
             inside=self._inside.deliver(w) or blocked,
         )
+        w.take_owed()
         self._unnamed.append(_Unnamed(w, now_ns, observation, window.paths, splits))
         self.call_samples.take(w, timed, calls, own_ns)
         self._begin(w, after)

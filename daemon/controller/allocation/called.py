@@ -32,7 +32,7 @@ AT_ONCE = 4
 
 def with_called(functions: Mapping[str, FunctionState], so_far: Plan, means: Means, settings: Settings) -> Plan:
     """Observe what is called by functions that have changed, directly or through others, since they did."""
-    called = _called(functions, so_far, means.now_ns)[:AT_ONCE]
+    called = _called(functions, so_far, means.now_ns)
     settings = replace(settings, check_calls=min(CHECK_CALLS, settings.window_calls), pace=1.0)
 
     def grant(function: FunctionState, _: float) -> float:
@@ -58,7 +58,8 @@ def _called(functions: Mapping[str, FunctionState], so_far: Plan, now_ns: int) -
         deviates = after_ns and now_ns - seen >= URGENT_NS and _own_evidence(function) >= OWN_EVIDENCE
         if seen < after_ns or deviates:
             found.append(function)
-    return sorted(found, key=lambda one: (-one.profile.inclusive_ns, one.key))
+    found.sort(key=lambda one: (-one.profile.inclusive_ns, one.key))
+    return callers.first_apart(found, (), AT_ONCE)
 
 
 def _own_evidence(function: FunctionState) -> float:

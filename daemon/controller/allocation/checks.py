@@ -142,7 +142,8 @@ def with_checks(
         due = others[:1]
     if due:
         soon = [one for one in others if one not in due and ages[one.key] >= EARLY * periods[one.key]]
-        due += _apart(soon, due, together - len(due), around or Ancestry({one.key: one for one in finished}))
+        around = around or Ancestry({one.key: one for one in finished})
+        due += around.first_apart(soon, due, together - len(due))
     # what others have spent must not keep checks waiting for ever: overdue ones borrow
     loan = share * OVERDUE_NS / SECOND
     if means.cash < 0 and finished:  # ... as much as checks have not used since the last window, whatever one costs
@@ -194,19 +195,6 @@ def with_watching(finished: Sequence[FunctionState], so_far: Plan, means: Means,
 def _is_on(function: FunctionState) -> bool:
     """Tell whether a window of its on-phases is awaited."""
     return function.probe.watch is not None and function.probe.watch.on_ns > 0
-
-
-def _apart(
-    functions: Sequence[FunctionState], others: Sequence[FunctionState], most: int, around: Ancestry
-) -> list[FunctionState]:
-    """Return so many functions at most of which none calls another, nor one of the others."""
-    chosen: list[FunctionState] = []
-    for function in functions:
-        if len(chosen) >= most:
-            break
-        if around.is_apart(function.key, [one.key for one in (*others, *chosen)]):
-            chosen.append(function)
-    return chosen
 
 
 def _next_check_ns(finished: Sequence[FunctionState], periods: Mapping[str, float], together: int) -> int:

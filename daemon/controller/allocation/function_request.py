@@ -8,7 +8,7 @@ from specmine.daemon.config.settings import SECOND, Settings
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.phase import FINISHED, State
 from specmine.mining.detection.values import LEAST_CALLS
-from specmine.model.batch import Watch
+from specmine.model.batch import Prices, Watch
 from specmine.model.observation import Kind
 from specmine.model.probe_kind import PROBE_KINDS
 
@@ -65,7 +65,7 @@ def request(function: FunctionState, grant: float, means: Means, settings: Setti
         kind,
         rate,
         grant=grant,
-        prices=means.prices,
+        prices=prices_of(function, means),
         settings=settings,
         duty=duty,
         dearness=dearness_of(function, means),
@@ -127,7 +127,7 @@ def passing_cost(function: FunctionState, means: Means) -> float:
 def least_cost(function: FunctionState, means: Means) -> float:
     """Return what it costs at least to have the function on all the time, ns per second: few of its calls timed."""
     rate = function.probe.rate or 0.0
-    own = rate * (means.prices.untimed_ns or price(means.prices, kind_for(function), function.function))
+    own = rate * (prices_of(function, means).untimed_ns or price(means.prices, kind_for(function), function.function))
     return max(own, passing_cost(function, means))
 
 
@@ -142,6 +142,19 @@ def dearness_of(function: FunctionState, means: Means) -> float:
     return min(max(1.0, found), DEAREST)
 
 
+def prices_of(function: FunctionState, means: Means) -> Prices:
+    """Return the prices with that of a call that is only counted as the function's hits were found to cost.
+
+    A call after a long wait, as of a sleep, finds all caches cold: its hits cost many times the usual.
+    """
+    paid = function.probe.paid
+    if paid.hits < PAID_HITS:
+        return means.prices
+    usual_ns = price(means.prices, Kind.TIME, function.function) / PROBE_KINDS[Kind.TIME].hits
+    found = min(max(1.0, paid.cost_ns / paid.hits / usual_ns), DEAREST)
+    return replace(means.prices, untimed_ns=means.prices.untimed_ns * found)
+
+
 def crowding_of(function: FunctionState) -> float:
     """Return how many hits came for each that a timed call needs; 1: not known."""
     paid = function.probe.paid
@@ -154,7 +167,8 @@ def predicted(function: FunctionState, watch: Watch, means: Means, settings: Set
     """Return the mean cost of a watch, ns per second."""
     if watch.on_ns == 0:
         dearness = dearness_of(function, means)
-        own = cost_rate(means.prices, watch, function.probe.rate or 0.0, function.function, dearness)
+        prices = prices_of(function, means)
+        own = cost_rate(prices, watch, function.probe.rate or 0.0, function.function, dearness)
         return max(own, passing_cost(function, means))
     settings = replace(settings, window_calls=watch.window_calls)
     return _on_phase(function, watch.kind, means, settings).cost_ns * SECOND / watch.period_ns

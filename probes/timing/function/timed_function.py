@@ -48,6 +48,8 @@ class TimedFunction:
     """Probes inside its calls contaminate its durations: it is timed while they are off."""
     contaminated: int = 0
     """Windows discarded for that."""
+    owed: bool = False
+    """The last one was: what its on-phase was for is still to come."""
     unclear: int = 0
     """Windows discarded since calls of a recursion began where no return site was probed."""
     turned: bool = False
@@ -119,9 +121,14 @@ class TimedFunction:
         self.window = None
 
     def discard_contaminated(self) -> None:
-        """Note that a window was discarded since probes inside the calls contaminated it."""
-        self.isolated = True
+        """Note that a window was discarded since probes inside the calls contaminated it; another is owed."""
+        self.isolated = self.owed = True
         self.contaminated += 1
+
+    def take_owed(self) -> bool:
+        """Tell whether a window is owed; from now on none is."""
+        owed, self.owed = self.owed, False
+        return owed
 
     def discard_unclear(self) -> None:
         """Note that a window was discarded since outermost calls were not known."""

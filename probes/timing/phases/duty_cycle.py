@@ -81,6 +81,9 @@ class DutyCycle:
         # the pause that follows is no part of a window that holds enough
         self._cut(w, at_ns, now_ns, heard=True)
         self._detach(w, at_ns)
+        if w.take_owed():
+            w.schedule.attach_at(now_ns + RETRY_NS)
+            return None
         rate = w.watch.hits_per_second
         wait_ns = w.watch.burst_hits / rate * 1e9 if rate else 1e9
         w.schedule.attach_at(now_ns + int(wait_ns * self._chance.uniform(0.5, 1.5)))
@@ -204,6 +207,9 @@ class DutyCycle:
         self._check_returns(w, now_ns)
         self._detach(w, at_ns)
         self._isolation.end(w)
+        if w.take_owed():  # what the phase was for comes at once
+            w.schedule.attach_at(now_ns + RETRY_NS)
+            return
         # at random, so that no rhythm of the program can hide from the on-phases
         pause_ns = max(TURN_NS if w.isolated else 0, w.watch.period_ns - w.watch.on_ns)
         w.schedule.pause(now_ns, pause_ns, self._chance.uniform(0.5, 1.5))

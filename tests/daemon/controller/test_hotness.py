@@ -141,6 +141,24 @@ def test_callers_are_followed_outward() -> None:
     assert ancestry.is_apart("main", [])
 
 
+def test_the_first_of_functions_that_are_apart_are_chosen() -> None:
+    """None calls another, or one of those that come besides."""
+    made: dict[str, FunctionState] = {}
+    for number, (name, caller) in enumerate({"main": "", "a": "main", "b": "a", "c": "main", "d": "c"}.items()):
+        callers = ((made[caller].key, 1.0),) if caller else ()
+        function = Function(build_id="b", offset=number, name=name, module="m")
+        made[name] = FunctionState(identity=Identity(function=function), profile=Profile(callers=callers))
+    ancestry = Ancestry({one.key: one for one in made.values()})
+
+    def chosen(names: str, others: str, most: int) -> str:
+        found = ancestry.first_apart([made[one] for one in names], [made[one] for one in others], most)
+        return "".join(one.function.name for one in found)
+
+    assert chosen("abcd", "", 9) == "ac"
+    assert chosen("bacd", "", 1) == "b"
+    assert chosen("abc", "d", 9) == "a"
+
+
 def test_waits_for_work_come_last() -> None:
     """A library's wait that is mostly off its CPU is idle; a program's own function of that name is not."""
 

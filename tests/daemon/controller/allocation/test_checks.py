@@ -9,10 +9,16 @@ import pytest
 from specmine.daemon.config.settings import Settings
 from specmine.daemon.controller.allocation import checks
 from specmine.daemon.controller.allocation.checks import MOST_IN_DEBT
-from specmine.daemon.controller.allocation.function_request import full_cost, predicted, window_cost
+from specmine.daemon.controller.allocation.function_request import (
+    DEAREST,
+    full_cost,
+    least_cost,
+    predicted,
+    window_cost,
+)
 from specmine.daemon.controller.allocation.means import Plan
 from specmine.daemon.controller.allocation.scheduler import plan
-from specmine.daemon.controller.call_counts import ProbeState
+from specmine.daemon.controller.call_counts import Paid, ProbeState
 from specmine.daemon.controller.function import FunctionState, Identity
 from specmine.daemon.controller.phase import Phase, State
 from specmine.daemon.controller.sampling.profile import Profile
@@ -311,3 +317,13 @@ def test_while_a_change_is_suspected_nothing_is_looked_at_for_the_first_time() -
     assert new.key in plan(both, MEANS, Settings()).watches
     assert new.key not in plan(both, pressed, Settings()).watches
     assert new.key in plan({new.key: new, suspected.key: seen(learned(), 6.0)}, pressed, Settings()).watches
+
+
+@pytest.mark.parametrize(("times", "expected"), [(1.0, 1.0), (5.0, 5.0), (0.5, 1.0), (50.0, DEAREST)])
+def test_a_call_that_is_only_counted_costs_what_hits_were_found_to_cost(times: float, expected: float) -> None:
+    """After a sleep caches are cold: a hit costs five times the usual, also where no call is timed."""
+    means = replace(MEANS, prices=replace(MEANS.prices, untimed_ns=300.0))
+    paid = Paid(calls=200.0, hits=1600.0, cost_ns=times * 1600 * MEANS.prices.time_ns / 2)
+    one = replace(learned(), probe=ProbeState(rate=3000.0, paid=paid))
+    assert least_cost(one, means) == pytest.approx(3000.0 * 300.0 * expected)
+    assert least_cost(replace(one, probe=ProbeState(rate=3000.0)), means) == 3000.0 * 300.0

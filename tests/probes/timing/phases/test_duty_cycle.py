@@ -229,3 +229,31 @@ def test_an_on_phase_that_brings_fewer_calls_than_planned_lasts_longer(calls: in
             program.call(w, 24)
     assert lasts_ms * MS <= program.now_ns - began_ns < (lasts_ms + 150) * MS
     assert [one.timed for one in found] == [36 if calls == 12 else calls]
+
+
+@pytest.mark.parametrize("by_bucket", [True, False])
+def test_a_window_that_probes_inside_its_calls_spoiled_is_collected_again_at_once(by_bucket: bool) -> None:
+    """Its on-phase brought nothing; the next one may be a minute away."""
+    program = TimedProgram()
+    how = {**HOW, "period_ns": 60 * SECOND, "hits_per_second": 7.7}
+    top, parse = program.watch("top", **how), program.watch("parse", **how)
+    program.poll()
+    program.call(top, 231, parse, nested_ns=CONTAMINATING_NS)
+    program.now_ns += 300 * MS
+    program.make(parse, top)
+    if by_bucket:
+        program.empty(top)
+    found = program.poll(500 * MS)
+    assert [one.function for one in found if one.function == top.function.key] == []
+    assert top.isolated and not top.attachment.links
+    for _ in range(4):
+        program.poll(100 * MS)
+    assert top.attachment.links and not parse.attachment.links
+    program.call(top, 231)
+    program.now_ns += 300 * MS
+    program.make(top)
+    program.empty(top)
+    assert [one.timed for one in program.poll() if one.function == top.function.key] == [231]
+    for _ in range(4):
+        program.poll(100 * MS)
+    assert not top.attachment.links, "the next on-phase comes in its time"
