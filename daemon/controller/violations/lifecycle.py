@@ -40,6 +40,8 @@ TOGETHER_NS = 120 * SECOND
 """So are windows of too few calls to be looked at alone, for so long at most."""
 REFRESHED_NS = 10 * SECOND
 """Numbers of an open violation are renewed this often at most."""
+CLOSED_NS = 60 * SECOND
+"""After one has closed no window becomes usual for so long: that calls are faster than ever is found first."""
 STEPS = 60
 """Windows in ``recover_after`` that are remembered at most."""
 LEAST_HOLDING = 3
@@ -99,9 +101,16 @@ def watched(before: FunctionViolations, observation: Observation, around: Watchi
     violations = _with_slow_change(violations, draft, yardstick, observation, around)
     violations = replace(violations, standing=tuple(draft.standing), examined=tuple(sorted(draft.examined, key=repr)))
     violations = violations.with_closed(draft.closed)
-    if not violations.standing and not violations.evidence and not inherited:
+    taken = not inherited and not _just_closed(violations, observation)
+    if taken and not violations.standing and not violations.evidence:
         violations = replace(violations, yardstick=settled_by(yardstick, observation))
     return violations
+
+
+def _just_closed(violations: FunctionViolations, observation: Observation) -> bool:
+    """Tell whether a violation closed a moment ago."""
+    last_ns = max((each.closed_ns or 0 for each in violations.closed), default=0)
+    return bool(last_ns) and observation.end_ns - last_ns < CLOSED_NS
 
 
 def _earlier(violations: FunctionViolations, around: Watching) -> tuple[Observation, ...]:
