@@ -18,7 +18,7 @@ SHORTEST_LOOK_NS = 20 * MS
 PRECISE_NS = 100 * MS
 """Where a bucket ran empty sooner, the rate counted is only the least that it can be: calls went on until the probes
 were off, and slower than without them."""
-PAID_CALLS, PAID_HITS = 600, 5000
+PAID_CALLS, MANY_HITS = 600, 5000
 """Timed calls, and hits, after which what was paid for them is half forgotten: what a call costs with all hits around
 it changes with what else is timed."""
 NONE_SEEN = 3.69
@@ -53,7 +53,7 @@ class Paid:
 
     def with_activity(self, activity: Activity) -> Paid:
         """Add what was timed; old calls are forgotten by and by."""
-        kept = 0.5 if self.calls > PAID_CALLS or self.hits > PAID_HITS else 1.0
+        kept = 0.5 if self.calls > PAID_CALLS or self.hits > MANY_HITS else 1.0
         return Paid(
             calls=kept * self.calls + activity.timed,
             by_path=kept * self.by_path + activity.timed * PROBE_KINDS[activity.kind].by_path,
