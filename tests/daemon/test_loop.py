@@ -17,7 +17,7 @@ from specmine.daemon.loop import Step, _rest_ns, run
 from specmine.daemon.worker.jobs import Job
 from specmine.daemon.worker.process import Done, InlineWorker
 from specmine.mining.detection.alarm import Alarm, Stream
-from specmine.model.batch import Batch, Lifetime, Sampling, Started
+from specmine.model.batch import Batch, Lifetime, Started
 from specmine.model.errors import ProbeError
 from specmine.model.function import Function
 from specmine.model.violation import Direction, What
@@ -206,27 +206,6 @@ def test_safety_does_not_wait_until_cpu_time_of_our_own_is_left(kind: type[Wakea
     gaps = [after - before for before, after in itertools.pairwise(late)]
     assert max(gaps[:-1]) <= longest_ms * MS
     assert max(gaps) > 240 * MS
-
-
-def test_bursts_of_sampling_end_in_time_however_long_the_loop_rests() -> None:
-    """Of a program of a fifth of a CPU they last two and a half seconds; turns come three seconds apart."""
-    clock, bursts, began_ns = WokenClock(-1, 0), list[int](), 0
-    source = Wakeable(paper_program(), clock, cpus=0.2)
-    source.polled = []
-
-    def listen(step: Step) -> None:
-        nonlocal began_ns
-        for action in step.actions:
-            if isinstance(action, Sampling) and action.hertz:
-                began_ns = step.state.now_ns
-            elif isinstance(action, Sampling) and began_ns:
-                bursts.append(step.state.now_ns - began_ns)
-
-    run(source, replace(Settings(), agent=1e-9), clock, InlineWorker(), listeners=[listen], deadline_ns=900 * SECOND)
-    late = bursts[-5:]
-    assert len(late) == 5
-    assert max(late) - min(late) <= 50 * MS
-    assert max(late) <= 4 * SECOND
 
 
 @pytest.mark.parametrize(

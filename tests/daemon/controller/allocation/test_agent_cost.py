@@ -17,7 +17,7 @@ from specmine.daemon.controller.events import Arrived
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.loop import Step, run
 from specmine.daemon.worker.process import InlineWorker
-from specmine.model.batch import Batch
+from specmine.model.batch import Batch, Sampling
 from tests.support.planted import unimodal
 from tests.support.simulated import MS, SECOND, FakeClock, SimulatedSource
 
@@ -105,6 +105,27 @@ def test_checks_go_on_where_our_work_is_dear() -> None:
         assert max(after - before for before, after in pairwise([first_ns, *times, state.now_ns])) <= 120 * SECOND
     minutes = sorted(spent)
     assert (spent[minutes[-1]] - spent[minutes[-11]]) / 600 <= 0.0115 * SECOND
+
+
+def test_bursts_of_sampling_end_in_time_however_long_the_loop_rests() -> None:
+    """Of a program of a fifth of a CPU they last two and a half seconds; turns are up to three seconds apart."""
+    clock, lengths, turns = FakeClock(), list[float](), list[int]()
+    source = Dear(tuple(unimodal(f"f{number:02d}", rate=400.0, own=0.01) for number in range(8)), clock, cpus=0.2)
+    began_ns = 0
+
+    def listen(step: Step) -> None:
+        nonlocal began_ns
+        turns.append(step.state.now_ns)
+        for action in step.actions:
+            if isinstance(action, Sampling) and action.hertz:
+                began_ns = step.state.now_ns
+            elif isinstance(action, Sampling) and began_ns:
+                lengths.append((step.state.now_ns - began_ns) / SECOND)
+
+    run(source, DAEMON, clock, InlineWorker(), listeners=[listen], deadline_ns=1200 * SECOND)
+    assert max(after - before for before, after in pairwise(turns[-200:])) > 2 * SECOND
+    assert len(lengths[-20:]) == 20
+    assert max(lengths[-20:]) - min(lengths[-20:]) < 0.3
 
 
 def test_what_is_owed_is_bounded_and_forgotten() -> None:

@@ -283,6 +283,23 @@ def test_slower_closes_where_calls_are_faster_than_before() -> None:
     assert (What.LEVEL, Direction.FASTER, "true", "p50") in opened(life)
 
 
+def test_for_a_minute_after_one_has_closed_no_window_becomes_usual() -> None:
+    """What calls are like by then may be news by itself; after that the yardstick takes windows up again."""
+    life = lived((unimodal(),), 800.0, [(150.0, "smooth", slower(3.0)), (300.0, "smooth", slower(1 / 3))])
+    key = life.named("smooth").key
+    (closed_ns,) = (one.closed_ns or 0 for one in life.named("smooth").violations.closed)
+
+    def yardsticks(from_s: float, to_s: float) -> set[int]:
+        """Return which there were in this time after it closed, by identity."""
+        times = (closed_ns + round(each * SECOND) for each in (from_s, to_s))
+        first_ns, last_ns = times
+        within = (step.state.functions[key] for step in life.steps if first_ns < step.state.now_ns < last_ns)
+        return {id(function.violations.yardstick) for function in within}
+
+    assert len(yardsticks(1, 60)) == 1
+    assert len(yardsticks(60, 300)) > 1
+
+
 def test_it_closes_though_windows_are_rare() -> None:
     """With a window each half minute a recover_after of a minute holds too few: the newest four decide."""
     settings = Settings(recover_after_ns=60 * SECOND)
