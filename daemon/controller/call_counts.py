@@ -78,6 +78,8 @@ class ProbeState:
     recent_calls: float = 0.0
     """Calls that the rate rests on, and the time on in which they were counted."""
     recent_ns: float = 0.0
+    recent_cost_ns: float = 0.0
+    """What the hits in that time cost, also those that were no part of a call: others pass the places it returns to."""
     called_ns: int | None = None
     """When a call was last counted; None: not since the daemon began."""
     counts: CallCounts = field(default_factory=CallCounts)
@@ -91,6 +93,11 @@ class ProbeState:
     def counted_rate(self) -> float | None:
         """Calls a second, as they were counted; that of before a restart until some are. None: never counted."""
         return self.recent_calls * SECOND / self.recent_ns if self.recent_ns > 0 else self.rate
+
+    @property
+    def on_cost(self) -> float:
+        """What a second with its probes on has cost lately, ns."""
+        return self.recent_cost_ns * SECOND / self.recent_ns if self.recent_ns >= SHORTEST_LOOK_NS else 0.0
 
     def span_ns(self, now_ns: int) -> int:
         """Return the time since the first timed watch, restarts of the daemon left out."""
@@ -130,8 +137,10 @@ def with_activity(probe: ProbeState, activity: Activity, now_ns: int, *, countin
 
 def _with_counts(probe: ProbeState, activity: Activity) -> ProbeState:
     calls, on_ns = probe.recent_calls + activity.calls, probe.recent_ns + activity.watched_ns
+    cost_ns = probe.recent_cost_ns + activity.cost_ns
     if probe.recent_ns > (RATE_MEMORY_NS if probe.recent_calls > RATE_CALLS else LONG_MEMORY_NS):
         calls, on_ns = calls - 0.5 * probe.recent_calls, on_ns - 0.5 * probe.recent_ns
+        cost_ns -= 0.5 * probe.recent_cost_ns
     before, timed = probe.counts, PROBE_KINDS[activity.kind].timed
     looks, part = before.looks, activity.part
     if timed and activity.watched_ns > 0 and part > 0:
@@ -155,6 +164,7 @@ def _with_counts(probe: ProbeState, activity: Activity) -> ProbeState:
         is_least=activity.limited and activity.watched_ns < PRECISE_NS if activity.calls else probe.is_least,
         recent_calls=calls,
         recent_ns=on_ns,
+        recent_cost_ns=cost_ns,
         counts=counts,
         paid=probe.paid.with_activity(activity) if timed and activity.hits else probe.paid,
         limited=probe.limited or activity.limited,

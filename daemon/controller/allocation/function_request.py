@@ -70,6 +70,7 @@ def request(function: FunctionState, grant: float, means: Means, settings: Setti
         duty=duty,
         dearness=dearness_of(function, means),
         crowding=crowding_of(function),
+        passing_ns=passing_cost(function, means),
     )
     watch = replace(watch, program=function.home(means.running)) if watch is not None else None
     if watch is not None and function.probe.rate is None:
@@ -111,13 +112,23 @@ def window_cost(function: FunctionState, means: Means, settings: Settings) -> fl
 def full_cost(function: FunctionState, means: Means) -> float:
     """Return what it costs to have the function on all the time, ns per second."""
     call_ns = price(means.prices, kind_for(function), function.function) * dearness_of(function, means)
-    return (function.probe.rate or 0.0) * call_ns
+    return max((function.probe.rate or 0.0) * call_ns, passing_cost(function, means))
+
+
+def passing_cost(function: FunctionState, means: Means) -> float:
+    """Return what a second with its probes on costs where that is hits of other calls, ns; 0: it is those of its own.
+
+    Others pass the places that its calls return to, also while nobody calls it any more.
+    """
+    own = (function.probe.rate or 0.0) * price(means.prices, Kind.TIME, function.function)
+    return function.probe.on_cost if function.probe.on_cost > DEAREST * own else 0.0
 
 
 def least_cost(function: FunctionState, means: Means) -> float:
     """Return what it costs at least to have the function on all the time, ns per second: few of its calls timed."""
     rate = function.probe.rate or 0.0
-    return rate * (prices_of(function, means).untimed_ns or price(means.prices, kind_for(function), function.function))
+    own = rate * (prices_of(function, means).untimed_ns or price(means.prices, kind_for(function), function.function))
+    return max(own, passing_cost(function, means))
 
 
 def dearness_of(function: FunctionState, means: Means) -> float:
@@ -157,7 +168,8 @@ def predicted(function: FunctionState, watch: Watch, means: Means, settings: Set
     if watch.on_ns == 0:
         dearness = dearness_of(function, means)
         prices = prices_of(function, means)
-        return cost_rate(prices, watch, function.probe.rate or 0.0, function.function, dearness)
+        own = cost_rate(prices, watch, function.probe.rate or 0.0, function.function, dearness)
+        return max(own, passing_cost(function, means))
     settings = replace(settings, window_calls=watch.window_calls)
     return _on_phase(function, watch.kind, means, settings).cost_ns * SECOND / watch.period_ns
 
@@ -165,7 +177,7 @@ def predicted(function: FunctionState, watch: Watch, means: Means, settings: Set
 def _on_phase(function: FunctionState, kind: Kind, means: Means, settings: Settings) -> OnPhase:
     call_ns, hit_ns = (price(means.prices, one, function.function) for one in (kind, Kind.COUNT))
     call_ns *= dearness_of(function, means)
-    return on_phase(function.probe.rate or 0.0, call_ns, hit_ns, settings)
+    return on_phase(function.probe.rate or 0.0, call_ns, hit_ns, settings, passing_cost(function, means))
 
 
 def same_enough(old: Watch | None, new: Watch | None) -> bool:

@@ -66,7 +66,7 @@ def affordable_window(rate: float, prices: Prices, settings: Settings) -> int:
     return min(settings.window_calls, round(least * 2**steps))
 
 
-def on_phase(rate: float, call_ns: float, hit_ns: float, settings: Settings) -> OnPhase:
+def on_phase(rate: float, call_ns: float, hit_ns: float, settings: Settings, passing_ns: float = 0.0) -> OnPhase:
     """Plan an on-phase for a function called ``rate`` times a second.
 
     Parameters
@@ -77,13 +77,18 @@ def on_phase(rate: float, call_ns: float, hit_ns: float, settings: Settings) -> 
         Price of a call of the kind wanted, and of a trap that finds the bucket empty.
     settings : Settings
         For the length of a window.
+    passing_ns : float
+        What hits of other calls cost in a second on: the phase is no longer than they cost as much as a window.
     """
     wanted = SPARE_CALLS * settings.window_calls
     on_ns = int(min(max(wanted / max(rate, 1e-9) * SECOND, SHORTEST_ON_NS), LONGEST_ON_NS))
+    if passing_ns:
+        on_ns = int(min(on_ns, max(wanted * call_ns / passing_ns * SECOND, SHORTEST_ON_NS)))
     available = rate * on_ns / SECOND
     overrun = rate * REACTION_NS / SECOND if available > wanted else 0.0
     calls = min(available, wanted)
-    return OnPhase(on_ns=on_ns, calls=calls, cost_ns=calls * call_ns + overrun * hit_ns)
+    cost_ns = max(calls * call_ns + overrun * hit_ns, passing_ns * on_ns / SECOND)
+    return OnPhase(on_ns=on_ns, calls=calls, cost_ns=cost_ns)
 
 
 def shortest_period_ns(settings: Settings) -> int:
@@ -105,13 +110,15 @@ def watch_for(
     duty: bool,
     dearness: float = 1.0,
     crowding: float = 1.0,
+    passing_ns: float = 0.0,
 ) -> Watch | None:
     """Return the request that fits a grant, ns of cost per second; None if none does.
 
     Always on where that fits, since counts are exact then; else on-phases at random times whose mean cost
     fits; none where they would come too rarely, or where links cannot be detached fast (``duty`` False).
     ``dearness`` is what a timed call was found to cost with all hits around it, relative to its price; ``crowding`` how
-    many hits came for each that it needs.
+    many hits came for each that it needs; ``passing_ns`` what hits of other calls cost in a second on, where there are
+    hardly any of its own.
     """
     call_ns = price(prices, kind, function) * dearness
     window = Watch(
@@ -123,17 +130,17 @@ def watch_for(
         limit_ns=settings.limit_ns,
     )
     affordable = grant / call_ns
-    if rate <= affordable * (1 + 1e-9):
+    if passing_ns <= grant and rate <= affordable * (1 + 1e-9):
         # the bucket bounds what a sudden rise of the rate can cost before the controller learns of it
         per_second = PROBE_KINDS[kind].hits * crowding * max(2 * affordable, 100.0)
         return replace(window, hits_per_second=round(per_second, 1), burst_hits=int(max(per_second, 200)))
     share = sampled_share(function, call_ns, rate, grant, prices)
-    if share:
+    if share and passing_ns <= grant:
         per_second = 2 * rate * (1 + share)
         return replace(window, timed_share=share, hits_per_second=round(per_second, 1), burst_hits=int(per_second))
     if not duty:
         return None
-    phase = on_phase(rate, call_ns, price(prices, Kind.COUNT, function), settings)
+    phase = on_phase(rate, call_ns, price(prices, Kind.COUNT, function), settings, passing_ns)
     period = int(max(phase.cost_ns / max(grant, 1e-9) * SECOND, shortest_period_ns(settings), 1.25 * phase.on_ns))
     if period > settings.limit_ns:
         return None

@@ -11,8 +11,10 @@ from specmine.daemon.controller.allocation import checks
 from specmine.daemon.controller.allocation.checks import MOST_IN_DEBT
 from specmine.daemon.controller.allocation.function_request import (
     DEAREST,
+    full_cost,
     least_cost,
     predicted,
+    window_cost,
 )
 from specmine.daemon.controller.allocation.means import Plan
 from specmine.daemon.controller.allocation.scheduler import plan
@@ -291,6 +293,20 @@ def test_with_no_cpu_time_of_our_own_checks_come_three_at_once(monkeypatch: pyte
     assert among(calls_first=1) == {"g0", "g2", "g3"}
     monkeypatch.setattr(checks, "TOGETHER", 1)
     assert among() == {"g0"}
+
+
+def test_a_function_that_only_others_pay_for_is_observed_briefly() -> None:
+    """Nobody calls it any more, and calls of others pass the places that it returned to, 400 times a second."""
+    called = ProbeState(rate=0.0, recent_ns=4 * SECOND, recent_cost_ns=28e6)
+    one = replace(seen(learned(), 100.0), probe=called, verification=Verification(checked_ns=NOW_NS - 100 * SECOND))
+    free = replace(one, probe=replace(called, recent_cost_ns=0.0))
+    means = replace(MEANS, budget=1e6, income=1e6, cash=5e6)
+    (usual,) = plan({one.key: free}, means, Settings()).watches.values()
+    assert usual.on_ns == 0
+    (watch,) = plan({one.key: one}, means, Settings()).watches.values()
+    window = window_cost(one, means, replace(Settings(), window_calls=watch.window_calls))
+    assert 7e6 * watch.on_ns / SECOND == pytest.approx(max(window, 7e6 * 0.05), rel=0.01)
+    assert full_cost(one, means) == 7e6
 
 
 def test_while_a_change_is_suspected_nothing_is_looked_at_for_the_first_time() -> None:
