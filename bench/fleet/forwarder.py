@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
 from dataclasses import replace
@@ -22,6 +21,7 @@ import numpy as np
 from bench.fleet.collect import SECOND, centres_of, observation
 from bench.lib.bytecode import compiled
 from bench.lib.driver import table
+from bench.lib.tools.child_usage import child_usage
 from specmine.fleet.database.schema import initialize
 from specmine.model.function import Function
 from specmine.store import Host, Writes, open_store
@@ -85,14 +85,12 @@ def _observe(host: EnrolledHost, number: int, functions: int) -> None:
 
 def _contact(host: EnrolledHost) -> tuple[float, float]:
     """Let the forwarder run once; return its CPU time, s, and its largest memory, MB."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "specmine.fleet.forwarding.main", "--config", configured(host)], cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")}, stdout=subprocess.DEVNULL,
-    )  # fmt: skip
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0
-    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+    used = child_usage(
+        [sys.executable, "-m", "specmine.fleet.forwarding.main", "--config", configured(host)],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        cwd=ROOT,
+    )
+    return used.cpu_s, used.peak_mb
 
 
 if __name__ == "__main__":

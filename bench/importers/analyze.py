@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
 import numpy as np
+
+from bench.lib.tools.child_usage import child_usage
 
 SPECMINE = Path(sys.executable).parent / "specmine"
 CHUNK = 1 << 16
@@ -160,8 +160,9 @@ def measured(file: Path, name: str, records: int) -> bool:
     size = file.stat().st_size
     base_s = None
     if name.startswith("csv"):
-        base_s, _, _ = timed([sys.executable, "-c", _BASELINE, file])
-    seconds, memory, out = timed([SPECMINE, "analyze", file, "--format", "json"])
+        base_s = child_usage([sys.executable, "-c", _BASELINE, file], stderr=subprocess.DEVNULL).seconds
+    used = child_usage([SPECMINE, "analyze", file, "--format", "json"], stderr=subprocess.DEVNULL)
+    seconds, out = used.seconds, used.out
     functions = json.loads(out)["functions"]
     read = json.loads(out)["collection"]["source"]["records"]
     found = ", ".join(
@@ -171,22 +172,10 @@ def measured(file: Path, name: str, records: int) -> bool:
         [f"{base_s:.1f} s", f"{seconds:.1f} s", f"{base_s / seconds:.2f}"] if base_s else ["-", f"{seconds:.1f} s", "-"]
     )
     print(
-        f"| {name} | {read:,} | {size / 1e6:.0f} | {' | '.join(speed)} | {memory / 1e6:.0f} MB | {found} |", flush=True
+        f"| {name} | {read:,} | {size / 1e6:.0f} | {' | '.join(speed)} | {used.peak_mb:.0f} MB | {found} |", flush=True
     )
     file.unlink()
     return any(each["state"] == "explained" for each in functions)
-
-
-def timed(command: list[str | Path]) -> tuple[float, int, str]:
-    """Run a command; return its wall-clock time in s, the largest memory it held in bytes, what it printed."""
-    start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    assert process.stdout is not None
-    out = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    process.stdout.close()
-    return time.perf_counter() - start, usage.ru_maxrss * 1024, out
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.lib.tools.child_usage import child_usage
+
 CASES = (
     (100_000, 100, "own caller", False),
     (100_000, 10_000, "own caller", False),
@@ -50,21 +52,12 @@ def recording(file: Path, calls: int, paths: int, kind: str, timed: bool) -> Non
 
 def measured(file: Path) -> tuple[float, float, str]:
     """Return peak memory in MB and CPU time in s of `analyze`, and what it states."""
-    runner = (
-        "import resource, subprocess, sys\n"
-        "subprocess.run([sys.executable, '-m', 'specmine.cli', 'analyze', sys.argv[1], '--format', 'json'],\n"
-        "               stdout=open(sys.argv[2], 'w'), stderr=subprocess.DEVNULL, check=True)\n"
-        "used = resource.getrusage(resource.RUSAGE_CHILDREN)\n"
-        "print(used.ru_maxrss / 1024, used.ru_utime + used.ru_stime)\n"
+    used = child_usage(
+        [sys.executable, "-m", "specmine.cli", "analyze", file, "--format", "json"], stderr=subprocess.DEVNULL
     )
-    with tempfile.NamedTemporaryFile(suffix=".json") as result:
-        out = subprocess.run(
-            [sys.executable, "-c", runner, str(file), result.name], check=True, capture_output=True, text=True
-        ).stdout
-        (function,) = json.loads(Path(result.name).read_text())["functions"]
-    memory, seconds = (float(word) for word in out.split())
+    (function,) = json.loads(used.out)["functions"]
     said = " / ".join(sorted(each["expression"] for each in function["behaviours"]))
-    return memory, seconds, f"{function['state']}: {said}"
+    return used.peak_mb, used.cpu_s, f"{function['state']}: {said}"
 
 
 def main(arguments: list[str]) -> None:
