@@ -75,8 +75,11 @@ def _how_often(finished: Sequence[FunctionState], total: Total, idle: Mapping[st
 
 
 def _mean_period_ns(finished: Sequence[FunctionState], share: float, means: Means, settings: Settings) -> float:
-    """Return how often all would be observed: as what is kept allows, less often if our own work must be saved."""
+    """Return how often all would be observed: as what is kept allows, less often if our own work must be saved.
+
+    So it is while few functions are known and others wait: of what nobody knows no change is found at all.
+    """
     least_ns: float = min(WATCH_EVERY_NS, settings.verify_every_ns)
-    least_ns += means.pressure * (settings.verify_every_ns - least_ns)
+    least_ns += max(means.pressure, means.backlog) * (settings.verify_every_ns - least_ns)
     round_ns = sum(window_cost(one, means, settings) for one in finished) * SECOND / max(share, 1.0)
     return max(least_ns, min(round_ns, settings.verify_every_ns)) * means.check_stretch

@@ -31,6 +31,8 @@ BEGINNING = 0.15
 """Share of the budget that must be left before another function is learned."""
 EXPLAINING_SHARE = 0.25
 """Share of what is left for learning that call paths get while functions wait for their first levels."""
+LEAST_EXPLAINING = 0.2
+"""... of which this part is left to them while few functions have levels."""
 RECHECK = 0.5
 """Utility from which a finished function is observed before its check is due."""
 LEARNING = (State.WAITING, State.TIMING, State.EXPLAINING)
@@ -61,7 +63,7 @@ def with_learning(
     watches, waiting, left, cash = dict(so_far.watches), dict(so_far.waiting), so_far.left, so_far.cash
     most = min(means.slots, len(watches) + means.learning_slots)
     timing = any(function.state is State.WAITING for function in learning)
-    for_explaining = EXPLAINING_SHARE * left if timing else left
+    for_explaining = EXPLAINING_SHARE * max(1 - means.backlog, LEAST_EXPLAINING) * left if timing else left
     for place, function in enumerate(learning):
         if function.state in FINISHED and waiting:
             break  # these come last: what others save for is not spent on more windows of what is known

@@ -49,6 +49,8 @@ AMPLE_CALLS = 200
 """So many calls more: rates were counted earlier."""
 SPARED_NS = 30 * SECOND
 """On-phases are so far apart with no CPU time of our own left: each brings some windows, at 5 ms each."""
+MOST_BACKLOG = 0.5
+"""With a greater ``Means.backlog`` none is looked into: others wait for their first levels."""
 DEBT_S = 3.0
 """What has begun goes on until the debt is what so many seconds bring: an on-phase may cost as much."""
 
@@ -58,7 +60,7 @@ def with_looks(functions: Iterable[FunctionState], so_far: Plan, means: Means, s
 
     It is finished, or being explained: these on-phases bring call paths as well.
     """
-    if means.slow_links or means.cash < -DEBT_S * means.income:
+    if means.slow_links or means.cash < -DEBT_S * means.income or means.backlog > MOST_BACKLOG:
         return so_far
     known = {one.key: one for one in functions if one.probe.rate and one.state in (State.EXPLAINING, *FINISHED)}
     callees = _callees(known)

@@ -49,6 +49,8 @@ class Means:
     """In [0, 1]: how much of our own work must be saved; each window costs a few ms of it."""
     stretch: float = 1.0
     """So much further apart are turns and plans besides, and the square of it what is learned."""
+    backlog: float = 0.0
+    """In [0, 1]: how far too few functions have levels while others wait for theirs: checks make room for these."""
 
     @property
     def check_stretch(self) -> float:

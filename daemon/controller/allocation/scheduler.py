@@ -20,11 +20,11 @@ from specmine.model.observation import Kind
 from .called import with_called
 from .checks import check_calls, with_checks, with_open, with_suspected, with_watching
 from .function_request import PAID_HITS, dearness_of
-from .learning import LEARNING, is_judged, with_learning
+from .learning import LEARNING, is_judged, patience, with_learning
 from .looks_inside import with_looks
 from .means import Means, Plan
 from .request import AT_ONCE, affordable_window, first_look, price
-from .unseen_time import most_unseen
+from .unseen_time import LEAST_RATE, most_unseen
 
 LOOKS_AT_ONCE = 16
 """Functions that have their first look at a time."""
@@ -41,11 +41,14 @@ cost many times what calibration says, which nobody knows before. Nor, with CPU 
 suspected: what is hot since then may be called a million times a second, and a look at it take what windows need."""
 PACE_UNDER_PRESSURE = 10.0
 """So much further apart are on-phases with no CPU time of our own left."""
+ENOUGH_KNOWN, MANY_WAIT = 24, 8
+"""Until so many functions have levels, and while so many wait for theirs, these come before checks of known ones."""
 
 
 def plan(functions: Mapping[str, FunctionState], means: Means, settings: Settings) -> Plan:
     """Allocate the budget: first looks, what is suspected or violated, checks, looks inside, learning by utility."""
     total = total_of(functions.values(), means.runtime)
+    means = replace(means, backlog=_backlog_of(functions, settings))
     pace = 1 + (PACE_UNDER_PRESSURE - 1) * means.pressure
     window_calls = _window_calls(functions, means, settings)
     settings = replace(settings, window_calls=window_calls, pace=pace * means.stretch**2)
@@ -74,6 +77,26 @@ def _window_calls(functions: Mapping[str, FunctionState], means: Means, settings
     dear = [dearness_of(one, means) for one in functions.values() if one.probe.paid.hits >= PAID_HITS]
     crowd = max(1.0, learning / AT_ONCE) ** 2 * (statistics.median(dear) if dear else 1.0)
     return affordable_window(means.income / 2 ** round(math.log2(crowd)), means.prices, settings)
+
+
+def _backlog_of(functions: Mapping[str, FunctionState], settings: Settings) -> float:
+    """Return how far too few functions have levels while others wait for theirs, in [0, 1].
+
+    What is hardly called, or did not become stable in many windows, does not count: it may wait for hours.
+    """
+    known = sum(_has_levels(function) for function in functions.values())
+    waiting = sum(_may_soon_have_levels(function, settings) for function in functions.values())
+    return max(0.0, 1 - known / ENOUGH_KNOWN) * min(1.0, waiting / MANY_WAIT)
+
+
+def _has_levels(function: FunctionState) -> bool:
+    return function.state is State.EXPLAINING or is_judged(function)
+
+
+def _may_soon_have_levels(function: FunctionState, settings: Settings) -> bool:
+    if function.state not in LEARNING or _has_levels(function):
+        return False
+    return (function.probe.rate or 0.0) >= LEAST_RATE and function.history.tried <= patience(settings)
 
 
 def _is_wanted(function: FunctionState) -> bool:

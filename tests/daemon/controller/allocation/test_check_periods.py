@@ -104,3 +104,10 @@ def test_violated_functions_are_observed_as_often_as_asked_for() -> None:
     assert seconds([violated(functions[0]), *functions[1:]], pressed) == [60, *usual[1:]]
     many = [violated(finished(place, 5)) for place in range(16)]
     assert min(seconds(many, pressed)) == min(120, *seconds([finished(place, 5) for place in range(16)], pressed))
+
+
+def test_known_functions_are_checked_each_minute_while_others_wait_for_their_levels() -> None:
+    """Of what nobody knows no change is found at all; the nearer to enough, the more often."""
+    functions = [finished(1, 5), finished(2, 5)]
+    for backlog, period_s in ((0.0, 10), (0.5, 35), (1.0, 60)):
+        assert seconds(functions, replace(MEANS, backlog=backlog)) == [period_s, period_s]

@@ -261,3 +261,9 @@ def test_requests_differ_by_what_they_look_into() -> None:
     assert not same_enough(watch, replace(watch, burst_hits=2 * watch.burst_hits))
     assert decode(Watch, encode(watch)) == watch
     assert "inside_of" not in encode(Watch(function="f", kind=Kind.TIME)), "as in recordings before there was any"
+
+
+def test_no_calls_are_looked_into_while_many_functions_wait_for_their_levels() -> None:
+    """What callees take is told of functions that are known; others come first while few are."""
+    assert set(planned([TOP, *CALLED], replace(MEANS, backlog=0.5))) == {"top", "parse", "miss"}
+    assert planned([TOP, *CALLED], replace(MEANS, backlog=0.6)) == {}

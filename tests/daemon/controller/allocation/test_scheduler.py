@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from specmine.daemon.config.settings import Settings
 from specmine.daemon.controller.allocation.function_request import predicted
 from specmine.daemon.controller.allocation.means import Means
 from specmine.daemon.controller.allocation.scheduler import plan
 from specmine.daemon.controller.call_counts import Paid, ProbeState
 from specmine.daemon.controller.function import FunctionState, Identity
+from specmine.daemon.controller.history import History
 from specmine.daemon.controller.phase import Phase, State
 from specmine.daemon.controller.sampling.profile import Profile
 from specmine.mining.assertions.checks import Verification
@@ -106,18 +109,42 @@ def test_an_on_phase_allows_as_many_hits_as_its_window_needs() -> None:
 
 
 def test_call_paths_do_not_take_the_budget_from_functions_that_wait_for_their_first_levels() -> None:
-    """What explains others has a quarter of what is left while one waits, and as much as brings more if none does."""
+    """Those have a quarter of what is left while one waits, less while many do, and most of it if none does."""
 
-    def paid_for_paths(*, waits: bool) -> float:
+    def paid_for_paths(*, waits: int) -> float:
         probe = ProbeState(rate=50_000.0)
         some = [replace(unseen(n), phase=Phase(state=State.EXPLAINING), probe=probe) for n in range(6)]
-        some += [replace(unseen(9), phase=Phase(state=State.WAITING), probe=probe)] if waits else []
+        some += [replace(unseen(9 + n), phase=Phase(state=State.WAITING), probe=probe) for n in range(waits)]
         by_key, means = {one.key: one for one in some}, replace(POOR, cash=1e9)
         made = plan(by_key, means, Settings()).watches
         return sum(predicted(by_key[key], w, means, Settings()) for key, w in made.items() if w.kind is Kind.PATH)
 
-    assert 0.15 * POOR.budget <= paid_for_paths(waits=True) <= 0.26 * POOR.budget
-    assert paid_for_paths(waits=False) >= 0.7 * POOR.budget
+    assert 0.15 * POOR.budget <= paid_for_paths(waits=1) <= 0.26 * POOR.budget
+    assert 0 < paid_for_paths(waits=8) <= 0.1 * POOR.budget
+    assert paid_for_paths(waits=0) >= 0.7 * POOR.budget
+
+
+def test_until_enough_functions_are_known_others_come_before_checks_and_call_paths() -> None:
+    """Not if they are hardly called, or have become stable in none of many windows: these may wait for hours."""
+    known = replace(seen(learned(), 2.0), verification=Verification(checked_ns=NOW_NS - 2 * SECOND))
+    wait = ProbeState(rate=5000.0)
+
+    def apart_s(waiting: int, known_too: int = 0, probe: ProbeState = wait, tried: int = 0) -> float:
+        """Return how far apart checks are, a function's."""
+        others = [
+            replace(unseen(n), phase=Phase(state=State.WAITING), probe=probe, history=replace(History(), tried=tried))
+            for n in range(waiting)
+        ]
+        others += [replace(known, identity=replace(known.identity, function=replace(FUNCTION, offset=500 + n)))
+                   for n in range(known_too)]  # fmt: skip
+        functions = {one.key: one for one in (known, *others)}
+        made = plan(functions, replace(MEANS, cash=1e9), Settings())
+        return (made.check_ns - NOW_NS + 2 * SECOND) * (1 + known_too) / SECOND
+
+    assert apart_s(0) == apart_s(8, probe=ProbeState(rate=0.5)) == apart_s(8, tried=16) == pytest.approx(10)
+    assert 30 < apart_s(4) < 40 < apart_s(8) < 60
+    assert 30 < apart_s(8, known_too=11) < 40
+    assert apart_s(8, known_too=23) == pytest.approx(10, rel=0.1)
 
 
 def test_while_many_wait_only_candidates_that_would_come_first_are_looked_at() -> None:
