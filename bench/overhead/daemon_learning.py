@@ -19,13 +19,12 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bench.faults.programs import apache, mariadb, nginx, postgres, redis, shop
-from bench.faults.programs.fault import Service
+from bench.faults.programs.bounded import BOUNDED
 from bench.lib import server_load
 from bench.lib.bytecode import compiled
 from bench.lib.child_processes import in_order, started
@@ -38,14 +37,6 @@ from specmine.daemon.socket.client import PATIENCE_S, DaemonConnection
 from specmine.model.json_codec import decode
 from specmine.store import open_store
 
-BOUNDED: dict[str, Callable[[Path], AbstractContextManager[Service]]] = {
-    "redis-server": redis.served,
-    "postgres": postgres.served,
-    "nginx": nginx.served,
-    "apache2": apache.served,
-    "mariadbd": mariadb.served,
-    "shop": shop.served,
-}
 USUAL = ("redis-server", "postgres", "nginx")
 SETTLED = ("single", "explaining", "explained", "unexplained")
 MARKS = (1.0, 2.0, 5.0, 10.0)

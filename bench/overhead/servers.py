@@ -1,13 +1,14 @@
 """What does specmine cost real programs under load, and what do other tools cost them?
 
     .venv/bin/python -m bench.overhead.servers [PROGRAM...] [--budget 0.01] [--pairs 100] [--phase 2]
-        [--keep FILE] [--peers 6] [--only-kept] [--control]
+        [--load bounded] [--keep FILE] [--peers 6] [--only-kept] [--control]
 
 Each program is mined as ``specmine mine`` does. After a while all probes are switched off and on in random order every
 2 s (bench/lib/probe_toggle.py). The program's CPU seconds per unit of work are compared between both. Then bpftrace and
 funclatency time the functions that specmine had timed, in turn. ``--keep`` adds the pairs to a file and reports all
 that it holds of one program and budget: short runs add up to a long one. Needs root, gcc and the packages that
-bench/lib/server_load.py names; ``--peers`` needs bpftrace and bpfcc-tools.
+bench/lib/server_load.py names; ``--peers`` needs bpftrace and bpfcc-tools. ``--load bounded`` has those loads of
+bench/faults/programs that ask for as much each second: there a second is the unit of work.
 """
 
 from __future__ import annotations
@@ -21,11 +22,14 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bench.lib.cpu_speed import KINDS, referring
+from bench.faults.programs.bounded import BOUNDED
+from bench.lib.cpu_speed import KINDS, Reference, referring
 from bench.lib.driver import table
 from bench.lib.losses import Loss, Pair, adjusted_loss_of, loss_of, reference_of
 from bench.lib.peers import BY_FUNCTION, attached, bpftrace, funclatency_all, places_in, symbols
@@ -79,6 +83,7 @@ def main() -> int:
     parser.add_argument("--budget", type=float, default=0.01)
     parser.add_argument("--pairs", type=int, default=100)
     parser.add_argument("--phase", type=float, default=2.0, help="seconds with probes, seconds without")
+    parser.add_argument("--load", choices=("bounded", "saturated"), default="saturated")
     parser.add_argument("--keep", type=Path, help="file of pairs to add to")
     parser.add_argument("--only-kept", action="store_true", help="measure nothing, report what the file holds")
     parser.add_argument("--peers", type=int, default=6, help="rounds of bpftrace and funclatency; 0: leave them out")
@@ -95,7 +100,10 @@ def main() -> int:
     for name in options.programs or NAMES:
         if options.only_kept:
             break
-        with tempfile.TemporaryDirectory(prefix="specmine-bench-") as folder, loaded(name, Path(folder)) as running:
+        with (
+            tempfile.TemporaryDirectory(prefix="specmine-bench-") as folder,
+            under_load(name, options.load, Path(folder)) as running,
+        ):
             one = mined(name, running, options)
             runs.append(one)
             print(f"{name}: {json.dumps(one.states)}, {len(one.pairs)} pairs, {one.dropped} dropped", file=sys.stderr)
@@ -107,6 +115,27 @@ def main() -> int:
     if options.keep:
         runs = [r for r in map(kept, options.keep.read_text().splitlines()) if r.program in (options.programs or NAMES)]
     return report(runs)
+
+
+@contextmanager
+def under_load(name: str, load: str, folder: Path) -> Iterator[Running]:
+    """Run a program under a load."""
+    if load == "saturated":
+        with loaded(name, folder) as running:
+            yield running
+    else:
+        with BOUNDED[name](folder) as service:
+            yield Running(pid=service.pid, work=time.monotonic, unit="s")
+
+
+@contextmanager
+def referred(load: str, folder: Path) -> Iterator[Reference | None]:
+    """Run the reference work where a program has a CPU of its own."""
+    if load == "saturated":
+        with referring(LAST_CPU, folder) as reference:
+            yield reference
+    else:
+        yield None
 
 
 def kept(line: str) -> Run:
@@ -125,7 +154,7 @@ def mined(name: str, running: Running, options: argparse.Namespace) -> Run:
     Path(DEFAULT_CACHE).mkdir(parents=True, exist_ok=True)
     kernel = SourceSettings(cache=DEFAULT_CACHE, watch=settings.watch, sampling=not options.control)
     source = Toggled(BpfSource([Selection(pid=running.pid)], kernel), running.pid)
-    with tempfile.TemporaryDirectory() as folder, referring(LAST_CPU, Path(folder)) as reference:
+    with tempfile.TemporaryDirectory() as folder, referred(options.load, Path(folder)) as reference:
         phases = Phases(Meter(running.pid, running.work, reference), options.phase, options.seed)
         mining = Mining(source, phases, options.pairs, WARM_S)
         after: dict[str, int] = {}
