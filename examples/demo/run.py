@@ -105,6 +105,7 @@ def demo(stack: ExitStack, folder: Path, seconds: int) -> None:
         say(f"5. Nothing was told in {time.monotonic() - changed:.0f} s; {why}. A busy machine learns slowly.")
         daemon.show("status")
         daemon.show("functions", "--all")
+        daemon.show("show", CHANGED)
     address = stack.enter_context(page(folder, daemon))
     link = f"violation?id={found[0]['id']}" if found else ""
     say(f"6. The same in a browser: {address}{link}")
