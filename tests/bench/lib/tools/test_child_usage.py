@@ -24,7 +24,10 @@ def test_the_memory_of_a_command_is_its_own() -> None:
 
 
 def test_the_cpu_time_of_a_command_is_told_and_a_failure_is_one() -> None:
-    """A command that works needs CPU time; one that fails has no figures."""
-    assert child_usage([sys.executable, "-c", "sum(range(5_000_000))"]).cpu_s > 0.02
+    """A command that works needs more CPU time than one that sleeps; one that fails has no figures."""
+    sleeps, works = "import time; time.sleep(0.3)", "sum(range(5_000_000))"
+    idle, busy = (child_usage([sys.executable, "-I", "-S", "-c", each]) for each in (sleeps, works))
+    assert busy.cpu_s > idle.cpu_s
+    assert idle.seconds >= 0.3 > idle.cpu_s
     with pytest.raises(subprocess.CalledProcessError, match="status 3"):
         child_usage([sys.executable, "-c", "raise SystemExit(3)"])
