@@ -36,6 +36,7 @@ from .events import (
     Stopping,
     Surveyed,
 )
+from .function import FunctionState
 from .hotness import HALF_LIFE_NS, LEAST_CPU_NS, total_of
 from .phase import FINISHED, State
 from .problems.acknowledgement import all_acknowledged
@@ -173,12 +174,7 @@ def _arrive(state: ControllerState, batch: Batch) -> tuple[ControllerState, tupl
             )
             host = with_window(host, observation, function.violations.detector, renewed.violations.detector)
             functions[observation.function] = renewed
-    for key, function in functions.items():
-        phase = function.phase  # not by properties: this looks at all functions at each turn
-        if phase.state is State.CANDIDATE and function.probe.watch is not None:
-            functions[key] = transitions.counted(function, now_ns)
-        elif phase.state is State.UNSTABLE and now_ns - phase.since_ns >= transitions.PARKED_NS:
-            functions[key] = function.moved(State.WAITING, None, now_ns)
+    _let_time_pass(functions, now_ns)
     for waits in batch.waits:
         if waits.function in functions:
             functions[waits.function] = with_waits(functions[waits.function], waits)
@@ -191,6 +187,18 @@ def _arrive(state: ControllerState, batch: Batch) -> tuple[ControllerState, tupl
         with_causes(functions, before, state, host.disturbed)
         state = replace(state, surprise=state.surprise.with_windows(each.function for each in batch.observations))
     return act(swept(replace(state, functions=functions, detection=host)), before)
+
+
+def _let_time_pass(functions: dict[str, FunctionState], now_ns: int) -> None:
+    """End first looks that have lasted long enough; try again what was given up for a while."""
+    for key, function in functions.items():
+        phase = function.phase  # not by properties: this looks at all functions at each turn
+        if phase.state is State.CANDIDATE and function.probe.watch is not None:
+            functions[key] = transitions.counted(function, now_ns)
+        elif phase.state is State.UNSTABLE and now_ns - phase.since_ns >= transitions.PARKED_NS:
+            functions[key] = function.moved(State.WAITING, None, now_ns)
+        elif phase.again_ns and now_ns >= phase.again_ns:
+            functions[key] = transitions.tried_again(function, now_ns)
 
 
 def _renewed(started: Started | None, batch: Batch) -> Started | None:

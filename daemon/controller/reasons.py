@@ -14,7 +14,14 @@ HINTS = frozenset({"excluded", "ignored"})
 """Codes of refusals that the user asked for."""
 LEARNED_DURING = "learned-while-slower"
 PASSING = frozenset({"debugger", "many-pages", "slots"})
-"""Codes of refusals that may end by themselves."""
+"""Codes of refusals that may end by themselves, and soon."""
+TRIED_AGAIN = frozenset(
+    {
+        "busy-return-site", "changed-text", "huge-page-text", "kernel-refuses", "no-return-site", "seccomp",
+        "shadow-stack", "unclear-recursion", "unfollowed", "unreadable", "unwinder", "writable-text",
+    }
+)  # fmt: skip
+"""Codes of refusals that come from the processes and the load of then; all others are properties of the file."""
 
 
 def _because(code: str, text: str, remedy: str) -> Reason:
@@ -63,6 +70,12 @@ def shared() -> Reason:
     return _because(
         "shared", "other hosts of the fleet observe it", "wait: they tell what they learn; or set fleet.mode to send"
     )
+
+
+def tried_again(reason: Reason, after_ns: int) -> Reason:
+    """It is refused for what may be gone later."""
+    again = f"tried again after {after_ns // SECOND} s"
+    return _because(reason.code, reason.text, f"{again}; {reason.remedy}" if reason.remedy else again)
 
 
 def unmapped() -> Reason:

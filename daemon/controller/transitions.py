@@ -38,6 +38,8 @@ JUDGED = 2
 """So many times in ``verify_every`` the classes of a finished function are found anew at most."""
 PARKED_NS = 600 * SECOND
 """An unstable function is tried again after this time."""
+REFUSED_NS, LONGEST_REFUSED_NS = 60 * SECOND, 3600 * SECOND
+"""A function refused for what may be gone later is tried again after this time, which doubles each time, at most."""
 _ASSERTED = frozenset({State.EXPLAINING, *FINISHED})
 
 
@@ -52,10 +54,21 @@ def refused(function: FunctionState, refusal: Refusal, now_ns: int) -> FunctionS
     reason = phase.refusal(Kind.TIME)
     if reason is not None:
         state = State.EXCLUDED if reason.code in reasons.HINTS else State.REFUSED
-        return unwatched.moved(state, reason, now_ns)
+        if reason.code not in reasons.TRIED_AGAIN:
+            return unwatched.moved(state, reason, now_ns)
+        after_ns = min(REFUSED_NS << min(phase.times_refused, 6), LONGEST_REFUSED_NS)
+        phase = unwatched.phase.moved(state, reasons.tried_again(reason, after_ns), now_ns)
+        phase = replace(phase, times_refused=phase.times_refused + 1, again_ns=now_ns + after_ns)
+        return replace(unwatched, phase=phase)
     if function.state is State.EXPLAINING:
         return unwatched.moved(State.UNEXPLAINED, refusal.reason, now_ns)
     return function
+
+
+def tried_again(function: FunctionState, now_ns: int) -> FunctionState:
+    """Begin anew with a function that was refused for what may be gone now; what is known of it stays."""
+    phase = function.phase.trying_again(reasons.TRIED_AGAIN)
+    return replace(function, phase=phase).moved(State.CANDIDATE, None, now_ns)
 
 
 def counted(function: FunctionState, now_ns: int) -> FunctionState:

@@ -106,7 +106,7 @@ class Gate:
             for mapping, mapped in zip(layout.mappings, layout.modules, strict=True) if layout else ():
                 if mapped is module and mapping.offset <= start < mapping.offset + mapping.end - mapping.start:
                     looked += 1
-                    if is_changed(pid, mapping.start + start - mapping.offset, expected):
+                    if is_changed(pid, mapping.start + start - mapping.offset, expected, mapping):
                         text = f"process {pid} has changed the code there: it is not what {module.name} says"
                         return with_remedy(Reason(code="changed-text", text=text))
             if looked >= MOST_CHECKED:

@@ -168,6 +168,7 @@ class Registry:
         if refused is not None:
             kind, reason = refused
             self._refusals.append(Refusal(function=w.function.key, kind=kind, reason=with_remedy(reason)))
+            w.returns.judge_anew()
             self._drop(w, now_ns)
 
     def _begin_mapped(self, now_ns: int) -> None:

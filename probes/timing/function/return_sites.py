@@ -133,6 +133,10 @@ class ReturnSites:
                 self.passed_by, self.uncalled = (self.passed_by + 1, self.uncalled) if busy else (0, 0)
             self.hits = self.calls = 0
 
+    def judge_anew(self) -> None:
+        """Forget how busy they were: the function is given up, and another time they may be less so."""
+        self.hits = self.calls = self.passed_by = self.uncalled = 0
+
     def verdict(self, calls: int, unlearnt: int, age_ns: int) -> Reason | None:
         """Return why the function cannot be timed by its return sites, None if it can as far as is known.
 

@@ -13,11 +13,11 @@ from specmine.daemon.controller.events import Reloaded, Stopping
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.phase import State
 from specmine.daemon.controller.state import ControllerState
-from specmine.daemon.controller.transitions import observed
+from specmine.daemon.controller.transitions import observed, refused, tried_again
 from specmine.daemon.documents.specification import specification
 from specmine.daemon.loop import Step, run
 from specmine.daemon.worker.process import InlineWorker
-from specmine.model.batch import Sampling, Watch
+from specmine.model.batch import Refusal, Request, Sampling, Watch
 from specmine.model.function import Reason
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation
@@ -162,10 +162,57 @@ def test_refusals_show_their_reason_and_end_watching() -> None:
         Planted(name="shallow", rate=5000.0, ways=ways, refused=(Kind.PATH, unsafe)),
     )
     state, _, source = mined(planted, 20.0)
-    assert (named(state, "never").state, named(state, "never").reason) == (State.REFUSED, unsafe)
+    assert (named(state, "never").state, named(state, "never").reason) == (
+        State.REFUSED,
+        replace(unsafe, remedy="tried again after 60 s"),
+    )
     assert (named(state, "shallow").state, named(state, "shallow").reason) == (State.UNEXPLAINED, unsafe)
     timed = [r for _, r in source.requests if isinstance(r, Watch) and r.function == source.keys["never"]]
     assert [each.kind for each in timed].count(Kind.TIME) == 1
+
+
+def test_what_a_process_or_the_load_forbids_is_tried_again() -> None:
+    """After a minute, then after two; what was learned before it was refused stays. What the file forbids is not."""
+    planted = (unimodal("moment"), unimodal("always"))
+    state, _, _ = mined(planted)
+    moment, always = named(state, "moment"), named(state, "always")
+    assert (moment.state, always.state) == (State.SINGLE, State.SINGLE)
+    busy = Reason(code="busy-return-site", text="other calls end there", remedy="watch a caller")
+    now_ns, waited = state.now_ns, []
+    for _ in range(10):
+        moment = refused(moment, Refusal(function=moment.key, kind=Kind.TIME, reason=busy), now_ns)
+        assert moment.state is State.REFUSED and moment.reason is not None
+        assert (
+            moment.reason.remedy == f"tried again after {(moment.phase.again_ns - now_ns) // SECOND} s; watch a caller"
+        )
+        waited.append((moment.phase.again_ns - now_ns) // SECOND)
+        now_ns = moment.phase.again_ns
+        moment = tried_again(moment, now_ns)
+        assert moment.state is State.CANDIDATE and moment.phase.refusal(Kind.TIME) is None
+        assert moment.inference.learned is not None and not moment.phase.again_ns
+    assert waited == [60, 120, 240, 480, 960, 1920, 3600, 3600, 3600, 3600]
+    jump = Reason(code="loop-head", text="it jumps back to its first instruction")
+    always = refused(always, Refusal(function=always.key, kind=Kind.TIME, reason=jump), now_ns)
+    assert always.state is State.REFUSED and not always.phase.again_ns
+
+
+def test_a_function_refused_for_a_while_is_learned_after_it() -> None:
+    """Once its process no longer forbids it, without a restart of the daemon."""
+    unsafe = Reason(code="writable-text", text="the process can write its code")
+
+    class Refusing(SimulatedSource):
+        def apply(self, request: Request) -> None:
+            if self.clock.now_ns() >= self.began_ns + 30 * SECOND:
+                self.planted = {key: replace(each, refused=None) for key, each in self.planted.items()}
+            super().apply(request)
+
+    def after(seconds: int) -> FunctionState:
+        clock, planted = FakeClock(), replace(unimodal("later"), refused=(Kind.TIME, unsafe))
+        source = Refusing((planted,), clock)
+        return named(run(source, Settings(), clock, InlineWorker(), deadline_ns=seconds * SECOND), "later")
+
+    assert after(50).state is State.REFUSED
+    assert after(90).state is State.SINGLE
 
 
 def test_hints_replace_finding() -> None:

@@ -86,6 +86,17 @@ def test_traps_while_nothing_is_counted_are_a_verdict_later() -> None:
         assert busy() == (number == PASSED_BY_TIMES * UNCALLED_TIMES)
 
 
+def test_they_are_judged_anew_once_a_function_was_given_up() -> None:
+    """What was too busy then may be used when it is tried again, and it may be found too busy again."""
+    r, hits = ReturnSites(), 0
+    for _ in range(2):
+        assert r.verdict(10, 0, 0) is None
+        while not r.verdict(10, 0, 0):
+            hits += 2 * PASSED_BY_LEAST
+            r.check(hits, hits // 200)
+        r.judge_anew()
+
+
 def test_two_traps_a_call_are_no_verdict() -> None:
     """That is what a timed call makes."""
     r = ReturnSites()
