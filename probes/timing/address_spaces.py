@@ -23,6 +23,9 @@ most have mapped all before they are first looked at, and to read what they map 
 CODE_NS, CODE_OF_ALL_NS = 100_000_000, 1_000_000_000
 """How often processes are asked whether they execute more or less memory than before: those in which return addresses
 are replaced, which a library that has just come may stumble over, and all."""
+FORKED_NS = 2_000_000_000
+"""A parent whose mappings were read so long ago is read again once it has forked, and its children if it has other
+ones: a server that loads its configuration anew has its libraries elsewhere, and as much code as before."""
 GONE_NS = 1_000_000_000
 """After the end of a process the same is looked at so soon: what only it mapped is not watched any more."""
 PROCESSES_PER_LOOK = 8
@@ -46,6 +49,10 @@ class AddressSpaces:
         self._remap_ns = self._use_ns = self._code_ns = self._all_code_ns = 0
         self._young: dict[int, int] = {}
         """Processes that have just come, and when they will have mapped their libraries."""
+        self._read_ns: dict[int, int] = {}
+        """When the mappings of a process were last read."""
+        self._children: dict[int, list[int]] = {}
+        """What a parent has forked since then."""
         self._code_sizes = code_sizes
         self._gone: set[Module] = set()
         self._forgotten: frozenset[str] = frozenset()
@@ -57,12 +64,15 @@ class AddressSpaces:
             self._modules.use({member.layout for member in self._programs.members.values()}, now_ns)
         for pid in arrived:
             self._bystanders.chosen(pid)
-            self._place(pid)
+            self._place(pid, now_ns)
             self._young[pid] = now_ns + SOON_NS
         for parent, child in forked:
             self._code_sizes.inherit(parent, child)
             self._registry.forked(parent, child)
+            self._children.setdefault(parent, []).append(child)
         for pid in gone:
+            self._read_ns.pop(pid, None)
+            self._children.pop(pid, None)
             self._code_sizes.forget(pid)
             self._young.pop(pid, None)
             self._registry.gone(pid)
@@ -77,9 +87,9 @@ class AddressSpaces:
             self._use_ns = now_ns + REMAP_NS
             self._modules.use({member.layout for member in self._programs.members.values()}, now_ns)
             self._forget_files(now_ns)
-        changed = self._with_changed_code(now_ns, settled)
+        changed = self._with_changed_code(now_ns, settled) + self._with_parents_moved(now_ns)
         for pid in dict.fromkeys((*changed, *(self._some(now_ns) if due else ()))):
-            self._place(pid)
+            self._place(pid, now_ns)
         if due:
             self._remap_ns = now_ns + REMAP_NS
         if self._modules.retired:
@@ -134,6 +144,18 @@ class AddressSpaces:
             changed += [pid for pid in self._code_sizes.changed(self._programs.members) if pid not in changed]
         return changed
 
+    def _with_parents_moved(self, now_ns: int) -> list[int]:
+        """Return children of parents that map other files, or at other places, than when they were last read."""
+        members, found = self._programs.members, []
+        due = [pid for pid in self._children if now_ns - self._read_ns.get(pid, 0) >= FORKED_NS]
+        for parent in due[:PROCESSES_PER_LOOK]:
+            children, member = self._children.pop(parent), members.get(parent)
+            before = member.layout if member is not None else 0
+            self._place(parent, now_ns)
+            if member is not None and member.layout != before:
+                found += [child for child in children if child in members]
+        return found
+
     def _some(self, now_ns: int) -> list[int]:
         """Return the members whose turn it is."""
         members = sorted(self._programs.members)
@@ -142,7 +164,8 @@ class AddressSpaces:
         at = int(now_ns // REMAP_NS) * PROCESSES_PER_LOOK % len(members)
         return (members + members)[at : at + PROCESSES_PER_LOOK]
 
-    def _place(self, pid: int) -> None:
+    def _place(self, pid: int, now_ns: int) -> None:
+        self._read_ns[pid] = now_ns
         self._code_sizes.read(pid)
         try:
             number = self._modules.layout_of(pid)

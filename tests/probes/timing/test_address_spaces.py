@@ -11,7 +11,7 @@ import pytest
 
 from specmine.probes.process.bystanders import Bystanders
 from specmine.probes.process.code_sizes import CodeSizes
-from specmine.probes.timing.address_spaces import REMAP_NS, SOON_NS, AddressSpaces
+from specmine.probes.timing.address_spaces import FORKED_NS, REMAP_NS, SOON_NS, AddressSpaces
 
 OLD, NEW = range(100, 106), 200
 STATUS = "Name:\tx\nVmExe:\t{} kB\nVmLib:\t{} kB\n"
@@ -25,12 +25,17 @@ class World:
         self.folder = folder
         self.reads: Counter[int] = Counter()
         self.checks = 0
+        self.layouts: dict[int, int] = {}
         self.news: tuple[list[tuple[int, int]], list[int], list[int], list[int]] = ([], [], [], [])
         self.members = {pid: SimpleNamespace(layout=0) for pid in OLD}
         for pid in OLD:
             self.grown(pid, 10)
         modules = SimpleNamespace(
-            layout_of=self.layout_of, use=self.nothing, forget=lambda kept: set(), retired=set(), layouts={}
+            layout_of=self.layout_of,
+            use=self.nothing,
+            forget=lambda kept: set(),
+            retired=set(),
+            layouts={number: SimpleNamespace(mappings=(), modules=()) for number in (1, 2)},
         )
         placement = SimpleNamespace(check_bystanders=self.nothing, replaced_pids=set)
         registry = SimpleNamespace(
@@ -43,7 +48,17 @@ class World:
     def layout_of(self, pid: int) -> int:
         """Count a read."""
         self.reads[pid] += 1
-        return 0
+        return self.layouts.get(pid, 0)
+
+    def place(self, pid: int, layout: int) -> None:
+        """Note what a process maps."""
+        self.members[pid].layout = layout
+
+    def fork(self, parent: int, child: int) -> None:
+        """Let a process fork; what its child maps is taken to be what it maps."""
+        self.members[child] = SimpleNamespace(layout=self.members[parent].layout)
+        self.grown(child, 10)
+        self.news[0].append((parent, child))
 
     def nothing(self, *_: object) -> None:
         """Do nothing."""
@@ -106,3 +121,34 @@ def test_all_are_read_again_from_time_to_time(world: World) -> None:
     """A library may take the place of one of its size."""
     world.spaces.look_around(REMAP_NS + 1)
     assert world.reads == Counter(OLD)
+
+
+def test_children_of_a_parent_that_has_moved_its_libraries_are_read(world: World) -> None:
+    """Its code is as large as before, so nothing else tells; children from before that have what they had."""
+    parent, before, after = OLD[0], NEW, range(NEW + 1, NEW + 9)
+    world.layouts = dict.fromkeys(OLD, 1)
+    world.spaces.look_around(REMAP_NS + 1)
+    world.reads.clear()
+    world.fork(parent, before)
+    world.spaces.look_around(REMAP_NS + 2)
+    assert not world.reads
+    world.spaces.look_around(REMAP_NS + 2 + FORKED_NS)
+    assert world.reads == {parent: 1}
+    world.layouts |= {parent: 2} | dict.fromkeys(after, 2)
+    for child in after:
+        world.fork(parent, child)
+    world.spaces.look_around(REMAP_NS + 3 + 2 * FORKED_NS)
+    assert world.reads == {parent: 2} | dict.fromkeys(after, 1)
+    assert {world.members[pid].layout for pid in (parent, *after)} == {2}
+    assert world.members[before].layout == 1
+
+
+def test_a_parent_that_forks_all_the_time_is_read_from_time_to_time(world: World) -> None:
+    """That is what a shell does; what it maps is read once in some seconds, and its children are not."""
+    for tick in range(1, 45):
+        world.fork(OLD[0], NEW + tick)
+        world.spaces.look_around(1 + tick * FORKED_NS // 10)
+    assert world.reads == {OLD[0]: 4}
+    world.news[2].append(OLD[0])
+    world.spaces.look_around(1 + 48 * FORKED_NS // 10)
+    assert world.reads == {OLD[0]: 4}
