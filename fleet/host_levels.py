@@ -8,16 +8,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from specmine.mining.fleet.canary import CanaryComparison, Finding, compare_canary
-from specmine.mining.fleet.host_factors import host_factors
+from specmine.mining.fleet.host_factors import HostFactor, Levels, host_factors
 from specmine.mining.fleet.trimmed import trimmed_mean
 from specmine.mining.regression.false_discovery_rate import q_values
 from specmine.model.text import duration, plural, title
 
 SCHEMA = "specmine.fleet_levels/1"
+LATELY = timedelta(minutes=30)
+"""A host is compared with itself: what was observed so lately with what was before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +43,8 @@ class FunctionLevels:
     """(build, host) to the logarithm of the median, s: since the new build came, if there is one."""
     before: Mapping[str, float] = field(default_factory=dict)
     """The same of the old build before that, by host."""
+    changes: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """(build, host) to how much the logarithm of the median grew: of the last ``LATELY`` over what was before it."""
     lifetimes: int = 0
 
 
@@ -77,6 +81,7 @@ def document_of(functions: Sequence[FunctionLevels], labels: Mapping[str, str], 
         "schema": SCHEMA,
         "hosts": len(hosts),
         "hosts_that_stand_out": _outstanding(functions),
+        "hosts_that_changed": _changed(functions),
         "builds": [_build_entry(each, found, labels) for each, found in compared],
         "functions": [entry for each in functions for entry in _level_entries(each, labels, level)],
     }
@@ -117,21 +122,33 @@ def _outstanding(functions: Sequence[FunctionLevels]) -> list[dict[str, Any]]:
             groups[each.pair.base] = dict(each.before)  # more hosts ran it before the new build came
         for build, group in groups.items():
             levels |= {(f"{each.name}\0{each.module}\0{build}", host): value for host, value in group.items()}
+    return _host_entries(levels, "is")
+
+
+def _changed(functions: Sequence[FunctionLevels]) -> list[dict[str, Any]]:
+    changes = {
+        (f"{each.name}\0{each.module}\0{build}", host): value
+        for each in functions
+        for (build, host), value in each.changes.items()
+    }
+    return _host_entries(changes, "became", f" in the last {LATELY // timedelta(minutes=1)} minutes")
+
+
+def _host_entries(levels: Levels, verb: str, when: str = "") -> list[dict[str, Any]]:
     return [
         {
             "host": each.host, "factor": math.exp(each.log_factor), "functions": each.functions,
-            "functions_agreeing": each.slower_in, "text": _host_text(math.exp(each.log_factor), each.host,
-                                                                     each.slower_in, each.functions),
+            "functions_agreeing": each.slower_in, "text": _host_text(each, verb, when),
         }
         for each in host_factors(levels) if each.stands_out
     ]  # fmt: skip
 
 
-def _host_text(factor: float, host: str, agreeing: int, functions: int) -> str:
-    times = f"{factor:.2g} times" if factor > 1 else f"{1 / factor:.2g} times"
+def _host_text(found: HostFactor, verb: str, when: str) -> str:
+    factor, word = math.exp(abs(found.log_factor)), "slower" if found.log_factor > 0 else "faster"
     return (
-        f"{host} alone is {'slower' if factor > 1 else 'faster'}, {times},"
-        f" in {agreeing} of {plural(functions, 'function')}: the host, not a build"
+        f"{found.host} alone {verb} {word}{when}, {factor:.2g} times,"
+        f" in {found.slower_in} of {plural(found.functions, 'function')}: the host, not a build"
     )
 
 

@@ -36,6 +36,8 @@ METRICS = tuple(
         ("level_bytes", "gauge", ("level",), "Size of a level."),
         ("outlier_hosts", "gauge", (), "Hosts that stand out."),
         ("outlier_host_factor_ratio", "gauge", ("host",), "How much longer calls take on a host that stands out."),
+        ("changed_hosts", "gauge", (), "Hosts that became slower or faster than they were, and the others did not."),
+        ("changed_host_factor_ratio", "gauge", ("host",), "How much longer calls take on such a host than before."),
         ("build_factor_ratio", "gauge", ("function", "module", "base", "new"),
          "How much longer a function takes with the new build, where that is sure."),
         ("between_hosts_ratio", "gauge", ("function", "module", "build"), "How far hosts differ in a function."),
@@ -85,11 +87,13 @@ def metrics_text(
 
 
 def _of_levels(levels: Mapping[str, Any]) -> dict[str, list[tuple[Sequence[str], float]]]:
-    outliers = levels["hosts_that_stand_out"]
+    outliers, changed = levels["hosts_that_stand_out"], levels["hosts_that_changed"]
     names = ("function", "module", "base", "new")
     return {
         "outlier_hosts": [((), len(outliers))],
         "outlier_host_factor_ratio": [((each["host"],), each["factor"]) for each in outliers],
+        "changed_hosts": [((), len(changed))],
+        "changed_host_factor_ratio": [((each["host"],), each["factor"]) for each in changed],
         "build_factor_ratio": [
             ([each[name] for name in names], each["ratio"])
             for each in levels["builds"] if each["verdict"] in ("worse", "better")

@@ -82,9 +82,13 @@ def lists_of_paths(lists: Sequence[bytes]) -> tuple[Places, Places]:
 
 def histogram_sum(counts: Sequence[bytes]) -> Histogram:
     """Return the sum of histograms, given the bytes of each."""
-    group = np.zeros(len(counts), np.int64)
+    return histogram_sums(counts, np.zeros(len(counts), np.int64), 1)[0]
+
+
+def histogram_sums(counts: Sequence[bytes], group: Places, number: int) -> list[Histogram]:
+    """Return the sum of the histograms of each group, given the bytes of each; see ``summed``."""
     rows = [RowBytes(counts=each, paths=None, path_ids=None) for each in counts]
-    return _sum_of_counts(rows, group, 1).histograms()[0]
+    return _sum_of_counts(rows, group, number).histograms()
 
 
 def _sum_of_counts(rows: Sequence[RowBytes], group: Places, number: int) -> Block:

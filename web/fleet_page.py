@@ -108,7 +108,9 @@ def values(overview: Overview) -> dict[str, Any]:
         "at": words.date(now),
         "problems": len(problems),
         "lead": _lead(len(problems), levels, changed),
-        "outliers": [f"{each['text']}." for each in levels["hosts_that_stand_out"]][:MOST_ROWS],
+        "outliers": [
+            f"{each['text']}." for each in (*levels["hosts_that_changed"], *levels["hosts_that_stand_out"])
+        ][:MOST_ROWS],
         "changed": [f"{each['text']}." for each in changed][:MOST_ROWS],
         "tiles": [
             {"value": count(sum(status["hosts"].values())), "text": _states(status["hosts"])},
@@ -136,6 +138,8 @@ def _lead(problems: int, levels: Overview, changed: list[Mapping[str, Any]]) -> 
     found = []
     if problems:
         found.append(plural(problems, "problem"))
+    if hosts := levels["hosts_that_changed"]:
+        found.append(f"{plural(len(hosts), 'host')} changed")
     if outliers := levels["hosts_that_stand_out"]:
         found.append(f"{plural(len(outliers), 'host')} that stand{'s' if len(outliers) == 1 else ''} out")
     if changed:

@@ -13,19 +13,21 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bench.lib.driver import table
 from specmine.mining.fleet.canary import CanaryComparison, Finding, compare_canary
-from specmine.mining.fleet.host_factors import host_factors
+from specmine.mining.fleet.host_factors import Levels, host_factors
 from specmine.mining.fleet.panel import drawn
 from specmine.mining.fleet.trimmed import trimmed_mean
 
 Floats = NDArray[np.float64]
 LEVEL, PANEL, CALLS = 0.95, 30, 100
 SLOW = (1.5, 2.3)
+BECAME = (1.25, 1.5)
 
 
 class Fleet:
@@ -60,6 +62,8 @@ def main() -> int:
     table(["canary", "found", "of equal builds called different"], _canaries(rng, given))
     slow = [f"a host {factor} times as slow named" for factor in SLOW]
     table(["hosts", *slow, "anybody named where none is slow"], _outstanding(rng, given))
+    became = [f"a host that became {factor} times as slow named" for factor in BECAME]
+    table(["hosts", *became, "anybody named where none did"], _changed(rng, given))
     return 0
 
 
@@ -118,16 +122,34 @@ def _canary(fleet: Fleet, epoch: int, factor: float, *, history: bool) -> Canary
 
 
 def _outstanding(rng: np.random.Generator, given: argparse.Namespace) -> list[list[str]]:
+    def levels(hosts: int) -> Levels:
+        host = 0.10 * rng.normal(0.0, 0.8, hosts) + rng.normal(0.0, 0.05, hosts)
+        return _of_functions(rng, host, 0.05)
+
+    return _named(levels, SLOW, given)
+
+
+def _changed(rng: np.random.Generator, given: argparse.Namespace) -> list[list[str]]:
+    def changes(hosts: int) -> Levels:  # each host's load is another now, as in _canary
+        return _of_functions(rng, 0.10 * rng.normal(0.0, 0.2, hosts), math.sqrt(2) * 0.05)
+
+    return _named(changes, BECAME, given)
+
+
+def _of_functions(rng: np.random.Generator, host: Floats, spread: float) -> Levels:
+    return {(f"f{at}", f"h{number}"): float(host[number] + rng.normal(0.0, spread))
+            for at in range(20) for number in range(len(host))}  # fmt: skip
+
+
+def _named(levels_of: Callable[[int], Levels], factors: Sequence[float], given: argparse.Namespace) -> list[list[str]]:
     rows = []
     repetitions = max(20, given.repetitions // 20)
     for hosts in (5, 30, 300):
-        named, wrong = dict.fromkeys(SLOW, 0), 0
+        named, wrong = dict.fromkeys(factors, 0), 0
         for _ in range(repetitions):
-            host = 0.10 * rng.normal(0.0, 0.8, hosts) + rng.normal(0.0, 0.05, hosts)
-            levels = {(f"f{at}", f"h{number}"): float(host[number] + rng.normal(0.0, 0.05))
-                      for at in range(20) for number in range(hosts)}  # fmt: skip
+            levels = levels_of(hosts)
             wrong += any(each.stands_out for each in host_factors(levels))
-            for factor in SLOW:
+            for factor in factors:
                 slow = {key: value + (math.log(factor) if key[1] == "h3" else 0.0) for key, value in levels.items()}
                 named[factor] += any(each.stands_out and each.host == "h3" for each in host_factors(slow))
         shares = [f"{100 * number / repetitions:.0f} %" for number in (*named.values(), wrong)]

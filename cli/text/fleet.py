@@ -88,10 +88,11 @@ def levels_text(document: Mapping[str, Any], *, everything: bool) -> str:
     builds = document["builds"]
     changed = [each for each in builds if each["verdict"] in ("worse", "better")]
     others = [each for each in builds if each not in changed]
-    lines = [f"{each['text']}." for each in (*document["hosts_that_stand_out"], *changed)]
+    found = (*document["hosts_that_changed"], *document["hosts_that_stand_out"], *changed)
+    lines = [f"{each['text']}." for each in found]
     if not lines:
         lines = [
-            f"{plural(document['hosts'], 'host')}: no host stands out, and no build is slower."
+            f"{plural(document['hosts'], 'host')}: no host stands out or became slower, and no build is slower."
             if document["functions"] else "Nothing was observed."
         ]  # fmt: skip
     if everything:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
-from typing import Any
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
 
 import numpy as np
 
-from specmine.fleet.codec import decode_histograms
-from specmine.fleet.host_levels import BuildPair, FunctionLevels, newest_pair
-from specmine.fleet.sums import RowBytes, summed
+from specmine.fleet.host_levels import LATELY, BuildPair, FunctionLevels, newest_pair
+from specmine.fleet.sums import histogram_sums
 from specmine.mining.fleet.panel import drawn
 from specmine.model.function import Function
+from specmine.model.histogram import Histogram
 from specmine.model.json_codec import decode
 from specmine.store import Build
 
@@ -42,7 +43,51 @@ _CHOSEN = (
     f"{_OF_PANEL.format(level='host_hour')}"
     " AND ends_at < (SELECT coalesce(date_trunc('hour', min(ends_at)), 'infinity') FROM observation)"
 )
+_NEVER = datetime.max.replace(tzinfo=UTC)
 _Key = tuple[str, str]
+Row = Mapping[str, Any]
+Of = TypeVar("Of")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Medians:
+    """Logarithms of the median of one function in one lifetime, s; None where too few calls were timed."""
+
+    function_id: int
+    lifetime_id: int
+    host_id: int
+    after: bool
+    """Of what was observed since the new build came, if there is one."""
+    whole: float | None
+    earlier: float | None
+    lately: float | None
+
+
+@dataclass(slots=True)
+class _Found:
+    """Logarithms of the medians of one function's lifetimes."""
+
+    pair: BuildPair | None
+    levels: dict[_Key, list[float]] = field(default_factory=dict)
+    """By build and host."""
+    before: dict[str, list[float]] = field(default_factory=dict)
+    """By host."""
+    earlier: dict[_Key, list[float]] = field(default_factory=dict)
+    lately: dict[_Key, list[float]] = field(default_factory=dict)
+    lifetimes: set[int] = field(default_factory=set)
+
+    def add(self, medians: _Medians, build: str, host: str) -> None:
+        """Take up those of one lifetime."""
+        if medians.whole is None:
+            return
+        self.lifetimes.add(medians.lifetime_id)
+        for times, value in ((self.earlier, medians.earlier), (self.lately, medians.lately)):
+            if value is not None:
+                times.setdefault((build, host), []).append(value)
+        if self.pair is None or medians.after:
+            self.levels.setdefault((build, host), []).append(medians.whole)
+        elif build == self.pair.base:
+            self.before.setdefault(host, []).append(medians.whole)
 
 
 def read_levels(db: Connection, since: timedelta, labels: Mapping[str, str]) -> list[FunctionLevels]:
@@ -58,29 +103,34 @@ def read_levels(db: Connection, since: timedelta, labels: Mapping[str, str]) -> 
         values = {"since": since, "hosts": list(names)}
         functions = _functions(db)
         ranges = db.execute(
-            f"SELECT function_id, min(ends_at) AS first, count(DISTINCT host_id) AS hosts FROM ({_CHOSEN}) AS c"
-            " GROUP BY function_id",
+            "SELECT function_id, min(ends_at) AS first, max(ends_at) AS last, count(DISTINCT host_id) AS hosts"
+            f" FROM ({_CHOSEN}) AS c GROUP BY function_id",
             values,
         ).fetchall()
         pairs = _pairs(functions, ranges)
-        found: dict[_Key, dict[str, Any]] = {}
-        for entry in _medians(db, values, {number: pairs.get(_key(each)) for number, each in functions.items()}):
-            function = functions[entry["function_id"]]
-            of = found.setdefault(_key(function), {"levels": {}, "before": {}, "lifetimes": set()})
-            of["lifetimes"].add(entry["lifetime_id"])
-            pair, host = pairs.get(_key(function)), names[entry["host_id"]]
-            if pair is None or entry["after"]:
-                of["levels"].setdefault((function.build_id, host), []).append(entry["log_median"])
-            elif function.build_id == pair.base:
-                of["before"].setdefault(host, []).append(entry["log_median"])
+        lately = max((row["last"] for row in ranges), default=_NEVER) - LATELY
+        found: dict[_Key, _Found] = {}
+        wanted = {number: pairs.get(_key(each)) for number, each in functions.items()}
+        for each in _medians(db, values, wanted, lately):
+            function = functions[each.function_id]
+            found.setdefault(_key(function), _Found(pairs.get(_key(function)))).add(
+                each, function.build_id, names[each.host_id]
+            )
     return [
         FunctionLevels(
-            name=name, module=module, pair=pairs.get((name, module)), lifetimes=len(each["lifetimes"]),
-            levels={key: sum(values) / len(values) for key, values in each["levels"].items()},
-            before={key: sum(values) / len(values) for key, values in each["before"].items()},
+            name=name, module=module, pair=each.pair, lifetimes=len(each.lifetimes), levels=_means(each.levels),
+            before=_means(each.before), changes=_changes(_means(each.earlier), _means(each.lately)),
         )
         for (name, module), each in sorted(found.items())
     ]  # fmt: skip
+
+
+def _means(values: Mapping[Of, Sequence[float]]) -> dict[Of, float]:
+    return {key: sum(each) / len(each) for key, each in values.items()}
+
+
+def _changes(earlier: Mapping[_Key, float], lately: Mapping[_Key, float]) -> dict[_Key, float]:
+    return {key: value - earlier[key] for key, value in lately.items() if key in earlier}
 
 
 def build_labels(db: Connection) -> dict[str, str]:
@@ -122,9 +172,9 @@ def _pairs(functions: Mapping[int, Function], ranges: Sequence[Mapping[str, Any]
 
 
 def _medians(
-    db: Connection, values: Mapping[str, Any], pairs: Mapping[int, BuildPair | None]
-) -> Iterator[dict[str, Any]]:
-    """Yield the logarithm of the median of each function in each lifetime, s; of what came before a new build apart."""
+    db: Connection, values: Mapping[str, Any], pairs: Mapping[int, BuildPair | None], lately: datetime
+) -> Iterator[_Medians]:
+    """Yield what each function's median is in each lifetime; of what came before a new build apart."""
     with db.cursor("rows", binary=True) as cursor:
         cursor.itersize = _AT_ONCE
         cursor.execute(f"SELECT * FROM ({_CHOSEN}) AS c ORDER BY function_id, lifetime_id, ends_at", values)
@@ -135,26 +185,34 @@ def _medians(
                 continue
             this = (row["function_id"], row["lifetime_id"])
             if number >= _AT_ONCE and this != last:
-                yield from _of_groups(group)
+                yield from _of_groups(group, lately)
                 group, number = {}, 0
             last = this
             pair = pairs[row["function_id"]]
             group.setdefault((*this, pair is None or row["ends_at"] >= pair.since), []).append(row)
             number += 1
-    yield from _of_groups(group)
+    yield from _of_groups(group, lately)
 
 
-def _of_groups(groups: Mapping[tuple[int, int, bool], Sequence[Mapping[str, Any]]]) -> Iterator[dict[str, Any]]:
+def _of_groups(groups: Mapping[tuple[int, int, bool], Sequence[Row]], lately: datetime) -> Iterator[_Medians]:
     rows = [row for group in groups.values() for row in group]
-    place = np.repeat(np.arange(len(groups)), [len(each) for each in groups.values()])
-    parts = [RowBytes(counts=row["counts"], paths=None, path_ids=None) for row in rows]
-    for (key, group), whole in zip(groups.items(), summed(parts, place, len(groups)), strict=True):
-        (histogram,) = decode_histograms(whole.counts, 1)
+    of_group = np.repeat(np.arange(len(groups)), [len(each) for each in groups.values()])
+    late = np.array([row["ends_at"] > lately for row in rows], bool)
+    histograms = histogram_sums([row["counts"] for row in rows], 2 * of_group + late, 2 * len(groups))
+    for at, ((function_id, lifetime_id, after), group) in enumerate(groups.items()):
+        earlier, later = histograms[2 * at : 2 * at + 2]
         timed = sum(row["timed"] for row in group)
-        bias = sum(row["bias_ns"] * row["timed"] for row in group) / timed
-        median = histogram.quantiles((0.5,))[0] - bias
-        if timed >= FEWEST_CALLS and median > 0:
-            yield {
-                "function_id": key[0], "lifetime_id": key[1], "after": key[2], "host_id": group[0]["host_id"],
-                "log_median": math.log(median * 1e-9),
-            }  # fmt: skip
+        bias_ns = sum(row["bias_ns"] * row["timed"] for row in group) / timed
+        yield _Medians(
+            function_id=function_id, lifetime_id=lifetime_id, after=after, host_id=group[0]["host_id"],
+            whole=_log_median(Histogram.sum((earlier, later)), bias_ns),
+            earlier=_log_median(earlier, bias_ns), lately=_log_median(later, bias_ns),
+        )  # fmt: skip
+
+
+def _log_median(histogram: Histogram, bias_ns: float) -> float | None:
+    """Return the logarithm of the median, s; None of too few calls, or of calls that take no time."""
+    if histogram.total < FEWEST_CALLS:
+        return None
+    median = histogram.quantiles((0.5,))[0] - bias_ns
+    return math.log(median * 1e-9) if median > 0 else None

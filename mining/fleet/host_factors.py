@@ -1,7 +1,8 @@
 """Hosts that stand out: how much longer calls take on a host than on the others, over all its functions of one build.
 
 A host's fault moves all functions that it runs; a build's fault moves some functions on all hosts that run it. So a
-host's factor is the median, over functions, of its distance from the other hosts with the same build.
+host's factor is the median, over functions, of its distance from the other hosts with the same build. Of changes of
+levels it tells the hosts that have changed more than the others: there it does not matter how much hosts differ.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def host_factors(levels: Levels) -> list[HostFactor]:
     Parameters
     ----------
     levels : mapping
-        (function of a build, host) to the logarithm of its median duration.
+        (function of a build, host) to the logarithm of its median duration, or to the difference of two.
 
     Notes
     -----

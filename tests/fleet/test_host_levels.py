@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -44,6 +45,28 @@ def test_a_slow_host_is_a_host_and_a_slow_build_is_a_build() -> None:
     assert first["interval"][0] < first["ratio"] < first["interval"][1]
     assert abs(math.log(first["ratio"] / 1.4)) < 0.1
     assert first["text"].startswith("f4 (app) is slower on all 10 hosts with build v2: 1.")
+
+
+def test_a_host_that_became_slower_is_named_however_much_hosts_differ() -> None:
+    """Each is compared with itself; where all became slower alike, as with the time of day, nobody is named."""
+    rng = np.random.default_rng(7)
+    host_effects = rng.normal(0.0, 0.3, 40)
+    functions = []
+    for number in range(10):
+        levels = {("aa", f"h{host}"): math.log(1e-4) + host_effects[host] for host in range(40)}
+        changes = {key: 0.2 + rng.normal(0.0, 0.04) + (math.log(1.5) if key[1] == "h17" else 0.0) for key in levels}
+        functions.append(FunctionLevels(name=f"f{number}", module="app", levels=levels, changes=changes, lifetimes=40))
+    document = document_of(functions, {}, level=0.95)
+    assert document["hosts_that_stand_out"] == []
+    (entry,) = document["hosts_that_changed"]
+    assert (entry["host"], entry["functions"], entry["functions_agreeing"]) == ("h17", 10, 10)
+    assert entry["factor"] == pytest.approx(1.5, rel=0.05)
+    assert entry["text"] == (
+        "h17 alone became slower in the last 30 minutes, 1.5 times, in 10 of 10 functions: the host, not a build"
+    )
+    others = [replace(each, changes={key: value for key, value in each.changes.items() if key[1] != "h17"})
+              for each in functions]  # fmt: skip
+    assert document_of(others, {}, level=0.95)["hosts_that_changed"] == []
 
 
 def test_levels_are_the_trimmed_means() -> None:

@@ -23,6 +23,7 @@ _STATUS: dict[str, Any] = {
 }  # fmt: skip
 _LEVELS: dict[str, Any] = {
     "hosts_that_stand_out": [{"host": "h17", "factor": 2.3}],
+    "hosts_that_changed": [{"host": "h9", "factor": 1.5}],
     "builds": [
         {"function": 'f"\\\n', "module": "app", "base": "v1", "new": "v2", "verdict": "worse", "ratio": 1.25},
         {"function": "g", "module": "app", "base": "v1", "new": "v2", "verdict": "undecided", "ratio": 1.1},
@@ -43,6 +44,7 @@ def test_the_file_is_what_prometheus_reads() -> None:
     assert found["specmine_fleet_assigned_duties", ("panel",)] == 30
     assert found["specmine_fleet_pushes_total", ("loaded",)] == 7
     assert found["specmine_fleet_outlier_host_factor_ratio", ("h17",)] == 2.3
+    assert found["specmine_fleet_changed_host_factor_ratio", ("h9",)] == 1.5
     assert found["specmine_fleet_build_factor_ratio", ('f"\\\n', "app", "v1", "v2")] == 1.25
     assert ("specmine_fleet_build_factor_ratio", ("g", "app", "v1", "v2")) not in found
     assert {name for name, _ in found} == {each.name for each in METRICS}
@@ -65,6 +67,7 @@ _FIRES: dict[str, tuple[str, str, str]] = {
     "SpecmineFleetInboxGrows": ("specmine_fleet_inbox_oldest_seconds", "1000+0x90", "800+0x90"),
     "SpecmineFleetHostsSilent": ('specmine_fleet_hosts{state="silent"}', "4+0x90", "0+0x90"),
     "SpecmineFleetRefused": ('specmine_fleet_pushes_total{outcome="refused"}', "0+1x90", "5+0x90"),
+    "SpecmineFleetHostChanged": ('specmine_fleet_changed_host_factor_ratio{host="h9"}', "1.5+0x90", "1.2+0x90"),
     "SpecmineFleetHostStandsOut": ('specmine_fleet_outlier_host_factor_ratio{host="h17"}', "2.3+0x90", "1.2+0x90"),
     "SpecmineFleetBuildSlower": ('specmine_fleet_build_factor_ratio{function="f",new="v2"}', "1.3+0x90", "0.8+0x90"),
 }

@@ -25,6 +25,7 @@ def _overview(**more: Any) -> dict[str, Any]:
                    "seen_at": "2026-11-22T03:10:40+00:00"},
                   {"host": "web-2", "state": "active", "labels": {}, "version": "", "seen_at": None}],
         "levels": {
+            "hosts_that_changed": [{"host": "web-2", "text": "web-2 alone became slower, 1.5 times"}],
             "hosts_that_stand_out": [{"host": "web-1", "text": "web-1 alone is slower, 2.3 times"}],
             "builds": [{"verdict": "worse", "text": "parse (app) is slower with build v2"},
                        {"verdict": "undecided", "text": "not said"}],
@@ -45,7 +46,15 @@ def test_it_begins_with_what_is_wrong() -> None:
     text = _client(_overview()).get("/").text
     assert text.count("<h1>") == 1
     assert text.rstrip().endswith("</html>")
-    parts = ("1 problem", "web-1 alone", "slower with build v2", "checksum", "Last heard of")
+    parts = (
+        "1 problem",
+        "1 host changed",
+        "web-2 alone",
+        "web-1 alone",
+        "slower with build v2",
+        "checksum",
+        "Last heard of",
+    )
     places = [text.index(part) for part in parts]
     assert places == sorted(places)
     assert "not said" not in text
@@ -62,7 +71,7 @@ def test_names_of_others_stay_text() -> None:
 
 def test_all_well_and_nobody_at_work() -> None:
     """One sentence if nothing is wrong; a note if nobody loads or plans."""
-    levels: dict[str, Any] = {"hosts_that_stand_out": [], "builds": [], "functions": []}
+    levels: dict[str, Any] = {"hosts_that_stand_out": [], "hosts_that_changed": [], "builds": [], "functions": []}
     status = {**_overview()["status"], "loader": False, "hosts": {}}
     text = _client(_overview(levels=levels, violations=[], hosts=[], status=status)).get("/").text
     assert "No open violation" in text

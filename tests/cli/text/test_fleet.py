@@ -12,7 +12,13 @@ def _build(verdict: str, hosts: list[int], method: str) -> dict[str, Any]:
 
 
 def _document(*builds: dict[str, Any]) -> dict[str, Any]:
-    return {"hosts": 3, "hosts_that_stand_out": [], "builds": list(builds), "functions": [{"text": "f: 3 us"}]}
+    return {
+        "hosts": 3,
+        "hosts_that_stand_out": [],
+        "hosts_that_changed": [],
+        "builds": list(builds),
+        "functions": [{"text": "f: 3 us"}],
+    }
 
 
 def test_a_build_on_too_few_hosts_is_told_with_what_compares_it() -> None:

@@ -112,3 +112,23 @@ def test_where_there_is_a_panel_scouts_state_no_level(fleet: str, db: Connection
     hosts = {name: {host for build, host in each.levels if build == "aa"} for name, each in found.items()}
     assert hosts["read"] == {host for host in hosts["write"] if host < "h4"}
     assert len(hosts["write"]) > len(hosts["read"]) > 0
+
+
+def test_a_host_that_became_slower_is_compared_with_itself(url: str, db: Connection, outcome: Outcome) -> None:
+    """Of six hours its median is still what it was, so it does not stand out; its last half hour says it."""
+    for number in range(7):
+        for minute in range(0, 360, 30):
+            factor = (1.0 + 0.2 * number) * (1.5 if (number, minute) == (3, 330) else 1.0)
+            medians = [factor * each for each in (1e-4, 2e-4, 3e-4, 4e-4)]
+            imported(db, f"h{number}", _push(f"h{number}", "aa", medians, minute=minute))
+    load_all(url)
+    levels = read_levels(db, _ever(), {})
+    assert [each.name for each in levels] == sorted(_NAMES)
+    for each in levels:
+        assert len(each.changes) == 7
+        assert math.exp(each.changes["aa", "h3"]) == pytest.approx(1.5, rel=0.02)
+        assert math.exp(each.changes["aa", "h5"]) == pytest.approx(1.0, rel=0.02)
+    arguments = ["fleet", "levels", "--database", url, "--since", "20000d"]
+    code, text, _ = outcome(*arguments)
+    line = "h3 alone became slower in the last 30 minutes, 1.5 times, in 4 of 4 functions: the host, not a build.\n"
+    assert (code, text) == (0, line)
