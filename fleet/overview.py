@@ -28,17 +28,16 @@ def overview_of(url: str) -> dict[str, Any]:
         If psycopg is missing.
     """
     need_psycopg()
+    from .database.centre.levels_document import levels_document  # noqa: PLC0415
     from .database.centre.status import status_of  # noqa: PLC0415
     from .database.connecting import connected, told  # noqa: PLC0415
-    from .database.host_levels import build_labels, read_levels  # noqa: PLC0415
     from .database.hosts import hosts  # noqa: PLC0415
     from .database.schema import check_version  # noqa: PLC0415
-    from .host_levels import document_of  # noqa: PLC0415
 
     with told(url), connected(url, autocommit=True) as db:
         check_version(db)
         status, there = status_of(db), hosts(db)
-        levels = document_of(read_levels(db, NEWEST, {}), build_labels(db), level=0.95)
+        levels = levels_document(db, NEWEST)
         row = db.execute("SELECT now() AS now").fetchone()
         rows = db.execute(
             "SELECT h.name FROM held r JOIN host h USING (host_id) WHERE r.what = 'StoredViolation'"

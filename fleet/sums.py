@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from specmine.model.buckets import BUCKETS
+from specmine.model.buckets import BUCKET_MIDDLES, BUCKETS
 from specmine.model.histogram import Histogram, added
 
 from .blocks import Block, block_bytes, block_of
@@ -89,6 +90,31 @@ def histogram_sums(counts: Sequence[bytes], group: Places, number: int) -> list[
     """Return the sum of the histograms of each group, given the bytes of each; see ``summed``."""
     rows = [RowBytes(counts=each, paths=None, path_ids=None) for each in counts]
     return _sum_of_counts(rows, group, number).histograms()
+
+
+def times_of_splits(splits: Sequence[bytes]) -> NDArray[np.float64]:
+    """Return how long the calls of rows ran, waited for a CPU and were blocked, given the bytes of their splits.
+
+    Returns
+    -------
+    ndarray of float64, shape (len(splits), 4)
+        ns, with the probes' own cost in the first; in the last column the calls.
+
+    Raises
+    ------
+    ValueError
+        If a row is damaged.
+    """
+    found = np.zeros((len(splits), 4))
+    for places, raws in portions(splits, len(splits) * LARGEST):
+        block = block_of(raws)
+        if np.any(block.number != 3):
+            raise ValueError("a split has not three histograms")
+        waiting, blocked, calls = block.totals.reshape(-1, 3).T
+        of_histogram = np.repeat(np.arange(len(block.sizes)), block.sizes)
+        times = np.bincount(of_histogram, block.counts * BUCKET_MIDDLES[block.buckets], len(block.sizes))
+        found[places] = np.column_stack((times.reshape(-1, 3)[:, 2], waiting, blocked, calls))
+    return found
 
 
 def _sum_of_counts(rows: Sequence[RowBytes], group: Places, number: int) -> Block:

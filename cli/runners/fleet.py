@@ -151,14 +151,13 @@ def run_hosts(url: str, labels: tuple[str, ...], form: str) -> int:
 def run_levels(url: str, labels: tuple[str, ...], since: str, *, level: float, everything: bool, form: str) -> int:
     """Print ``specmine.fleet_levels/1``; return 1 if a build is slower, 3 if nothing was observed."""
     need_psycopg()
-    from specmine.fleet.database.host_levels import build_labels, read_levels  # noqa: PLC0415
+    from specmine.fleet.database.centre.levels_document import levels_document  # noqa: PLC0415
     from specmine.fleet.database.hosts import labels_of  # noqa: PLC0415
-    from specmine.fleet.host_levels import document_of  # noqa: PLC0415
 
     newest = age(since)
     assert newest is not None
     with _database(url) as db:
-        document = document_of(read_levels(db, newest, labels_of(labels)), build_labels(db), level=level)
+        document = levels_document(db, newest, labels_of(labels), level=level)
     emit(json_text(document) if form == "json" else levels_text(document, everything=everything))
     if any(each["verdict"] == "worse" for each in document["builds"]):
         return VIOLATED

@@ -10,13 +10,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from specmine.fleet.host_levels import LATELY, BuildPair, FunctionLevels, newest_pair
+from specmine.fleet.function_levels import LATELY, BuildPair, FunctionLevels, newest_pair
 from specmine.fleet.sums import histogram_sums
 from specmine.mining.fleet.panel import drawn
 from specmine.model.function import Function
 from specmine.model.histogram import Histogram
 from specmine.model.json_codec import decode
-from specmine.store import Build
 
 from .connecting import Connection
 from .hosts import hosts
@@ -90,7 +89,18 @@ class _Found:
             self.before.setdefault(host, []).append(medians.whole)
 
 
-def read_levels(db: Connection, since: timedelta, labels: Mapping[str, str]) -> list[FunctionLevels]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostLevels:
+    """The medians of all functions on some hosts."""
+
+    functions: list[FunctionLevels]
+    names: Mapping[int, str]
+    """Of the hosts, by number."""
+    lately: datetime
+    """What was observed after this is compared with what was before it."""
+
+
+def read_levels(db: Connection, since: timedelta, labels: Mapping[str, str]) -> HostLevels:
     """Return the medians of all functions on the hosts with some labels, of what was observed so lately.
 
     Hosts in quarantine are left out. Of more than ``MOST_HOSTS`` so many are drawn by lot.
@@ -116,13 +126,14 @@ def read_levels(db: Connection, since: timedelta, labels: Mapping[str, str]) -> 
             found.setdefault(_key(function), _Found(pairs.get(_key(function)))).add(
                 each, function.build_id, names[each.host_id]
             )
-    return [
+    of_functions = [
         FunctionLevels(
             name=name, module=module, pair=each.pair, lifetimes=len(each.lifetimes), levels=_means(each.levels),
             before=_means(each.before), changes=_changes(_means(each.earlier), _means(each.lately)),
         )
         for (name, module), each in sorted(found.items())
     ]  # fmt: skip
+    return HostLevels(functions=of_functions, names=names, lately=lately)
 
 
 def _means(values: Mapping[Of, Sequence[float]]) -> dict[Of, float]:
@@ -131,17 +142,6 @@ def _means(values: Mapping[Of, Sequence[float]]) -> dict[Of, float]:
 
 def _changes(earlier: Mapping[_Key, float], lately: Mapping[_Key, float]) -> dict[_Key, float]:
     return {key: value - earlier[key] for key, value in lately.items() if key in earlier}
-
-
-def build_labels(db: Connection) -> dict[str, str]:
-    """Return what builds are called, by build-id: the label that most hosts know."""
-    rows = db.execute("SELECT key, document FROM held WHERE what = 'Build' ORDER BY key, host_id")
-    named: dict[str, list[str]] = {}
-    for row in rows:
-        build: Build = decode(Build, document(row["document"]))
-        if build.label:
-            named.setdefault(row["key"], []).append(build.label)
-    return {key: max(sorted(set(labels)), key=labels.count) for key, labels in named.items()}
 
 
 def _key(function: Function) -> _Key:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pytest
 
-from specmine.fleet.host_levels import BuildPair, FunctionLevels, document_of, newest_pair
+from specmine.fleet.function_levels import BuildPair, FunctionLevels, newest_pair
+from specmine.fleet.host_levels import document_of
+from specmine.fleet.outlying_hosts import outlying
+from specmine.mining.fleet.parts_of_time import PartsOfTime
 from specmine.mining.fleet.trimmed import trimmed_mean
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -34,9 +39,13 @@ def _functions(slow: str = "", regressed: str = "") -> list[FunctionLevels]:
     return found
 
 
+def _document(functions: list[FunctionLevels], labels: Mapping[str, str] | None = None) -> dict[str, Any]:
+    return document_of(functions, labels or {}, outlying(functions), level=0.95)
+
+
 def test_a_slow_host_is_a_host_and_a_slow_build_is_a_build() -> None:
     """Both at once, neither taken for the other."""
-    document = document_of(_functions(slow="h17", regressed="f4"), {"bb": "v2"}, level=0.95)
+    document = _document(_functions(slow="h17", regressed="f4"), {"bb": "v2"})
     assert [each["host"] for each in document["hosts_that_stand_out"]] == ["h17"]
     assert "h17 alone is slower, 2.2 times, in 10 of 10 functions" in document["hosts_that_stand_out"][0]["text"]
     assert [each["function"] for each in document["builds"] if each["verdict"] == "worse"] == ["f4"]
@@ -56,7 +65,7 @@ def test_a_host_that_became_slower_is_named_however_much_hosts_differ() -> None:
         levels = {("aa", f"h{host}"): math.log(1e-4) + host_effects[host] for host in range(40)}
         changes = {key: 0.2 + rng.normal(0.0, 0.04) + (math.log(1.5) if key[1] == "h17" else 0.0) for key in levels}
         functions.append(FunctionLevels(name=f"f{number}", module="app", levels=levels, changes=changes, lifetimes=40))
-    document = document_of(functions, {}, level=0.95)
+    document = _document(functions)
     assert document["hosts_that_stand_out"] == []
     (entry,) = document["hosts_that_changed"]
     assert (entry["host"], entry["functions"], entry["functions_agreeing"]) == ("h17", 10, 10)
@@ -66,13 +75,35 @@ def test_a_host_that_became_slower_is_named_however_much_hosts_differ() -> None:
     )
     others = [replace(each, changes={key: value for key, value in each.changes.items() if key[1] != "h17"})
               for each in functions]  # fmt: skip
-    assert document_of(others, {}, level=0.95)["hosts_that_changed"] == []
+    assert _document(others)["hosts_that_changed"] == []
+
+
+@pytest.mark.parametrize(
+    ("shares", "said"),
+    [
+        ((0.04, 0.0, 0.96), "; 96 % of the difference is blocked"),
+        ((0.0, 0.9, 0.1), "; 90 % of the difference is waiting for a CPU"),
+        ((1.05, 0.0, -0.05), "; >99 % of the difference is running"),
+        ((0.5, 0.0, 0.5), ""),
+    ],
+)
+def test_what_the_difference_is_stands_behind_it(shares: tuple[float, float, float], said: str) -> None:
+    """Where most of it is of one kind; as numbers in any case."""
+    functions = _functions(slow="h17")
+    running, waiting, blocked = shares
+    times = {"h17": PartsOfTime(running=running, waiting=waiting, blocked=blocked)}
+    (entry,) = document_of(functions, {}, replace(outlying(functions), of_level=times), level=0.95)[
+        "hosts_that_stand_out"
+    ]
+    assert entry["text"].endswith(f": the host, not a build{said}")
+    assert entry["time"] == {"running": running, "waiting": waiting, "blocked": blocked}
+    assert _document(functions)["hosts_that_stand_out"][0]["time"] is None
 
 
 def test_levels_are_the_trimmed_means() -> None:
     """Of each build, with the spread between hosts."""
     functions = _functions()
-    document = document_of(functions, {}, level=0.95)
+    document = _document(functions)
     entry = next(each for each in document["functions"] if (each["function"], each["build"]) == ("f3", "aa"))
     values = [value for (build, _), value in functions[3].levels.items() if build == "aa"]
     expected = trimmed_mean(values)

@@ -14,12 +14,14 @@ from specmine.fleet.codec import (
     encode_histograms,
     encode_path_numbers,
     encode_paths,
+    encode_split,
 )
-from specmine.fleet.sums import RowBytes, histogram_sum, summed
+from specmine.fleet.sums import RowBytes, histogram_sum, summed, times_of_splits
 from specmine.model.buckets import BUCKETS
 from specmine.model.call_path import CallPath, Frame
 from specmine.model.histogram import Histogram
 from specmine.model.observation import PathHistogram
+from specmine.model.split import Split
 
 _HISTOGRAM = st.dictionaries(st.integers(0, BUCKETS - 1), st.integers(1, 2**40), max_size=6).map(
     lambda counts: Histogram.from_pairs(list(counts), list(counts.values()))
@@ -83,3 +85,21 @@ def test_a_damaged_row_is_an_error() -> None:
     bad = RowBytes(counts=good.counts, paths=good.paths, path_ids=encode_path_numbers([5, 6]))
     with pytest.raises(ValueError, match="call paths"):
         summed([good, bad], np.zeros(2, np.int64), 1)
+
+
+@settings(max_examples=25)
+@given(st.lists(st.tuples(_HISTOGRAM, _HISTOGRAM, _HISTOGRAM), max_size=5))
+def test_times_of_splits_are_those_of_their_histograms(rows: list[tuple[Histogram, Histogram, Histogram]]) -> None:
+    """Running, waiting, blocked and the calls, row by row."""
+    splits = [Split(waiting_ns=waiting, blocked_ns=blocked, on_cpu=on_cpu) for waiting, blocked, on_cpu in rows]
+    found = times_of_splits([encode_split(each) for each in splits])
+    assert found.shape == (len(rows), 4)
+    for row, each in zip(found.tolist(), splits, strict=True):
+        expected = (each.on_cpu.time_ns(), each.waiting_ns.total, each.blocked_ns.total, each.on_cpu.total)
+        assert row == pytest.approx(expected, rel=1e-9, abs=1e-3)
+
+
+def test_a_row_that_is_no_split_is_none() -> None:
+    """It has one histogram."""
+    with pytest.raises(ValueError, match="not three"):
+        times_of_splits([encode_histograms((Histogram.from_pairs([3], [1]),))])

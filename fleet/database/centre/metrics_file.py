@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from specmine.fleet.database.connecting import Connection
-from specmine.fleet.database.host_levels import build_labels, read_levels
-from specmine.fleet.host_levels import document_of
 from specmine.fleet.metrics import metrics_text
 from specmine.model.errors import InputError
 
+from .levels_document import levels_document
 from .status import status_of
 from .turns import Served
 
@@ -33,7 +32,7 @@ class MetricsFile:
     def write(self, db: Connection, served: Served, now: datetime) -> None:
         """Write it anew; levels over hosts, which take longer, every five minutes."""
         if time.monotonic() >= self._levels_at + LEVELS_S:
-            self._levels = document_of(read_levels(db, _NEWEST, {}), build_labels(db), level=0.95)
+            self._levels = levels_document(db, _NEWEST)
             self._levels_at = time.monotonic()
         counted = {"loaded": served.pushes - served.refused, "refused": served.refused, "rows": served.rows}
         text = metrics_text(status_of(db), self._levels, counted, now.timestamp())
