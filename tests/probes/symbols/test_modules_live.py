@@ -15,8 +15,11 @@ import pytest
 from specmine.model.batch import Unwatch, Watch
 from specmine.model.function import Function
 from specmine.model.observation import Kind
+from specmine.probes.process.mappings import executable_mappings
 from specmine.probes.process.selection import Selection
 from specmine.probes.source import BpfSource, SourceSettings
+from specmine.probes.timing.address_spaces import FORKED_NS
+from tests.support.binary_samples import compiled
 from tests.support.patience import patient
 from tests.support.source_driver import Driver, running
 from tests.support.yielding import yielding
@@ -31,6 +34,59 @@ mount -t tmpfs tmpfs "$1/layers"
 mkdir "$1/layers/upper" "$1/layers/work"
 mount -t overlay overlay -o "lowerdir=$1/lower,upperdir=$1/layers/upper,workdir=$1/layers/work" "$1/merged"
 exec chroot "$1/merged" /program 600
+"""
+
+MOVED = """
+volatile int sink;
+__attribute__((noinline)) int work(int n) { for (int i = 0; i < 300; i++) sink += n; return n; }
+"""
+# opens its library anew elsewhere when it is told to, leaves other bytes where it was, and forks
+RELOADING = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+static int (*work)(int);
+static void *opened(const char *path)
+{
+	void *library = dlopen(path, RTLD_NOW);
+	if (!library || !(work = (int (*)(int))dlsym(library, "work"))) abort();
+	return library;
+}
+static void calls(void)
+{
+	struct pollfd in = { .fd = 0, .events = POLLIN };
+	while (poll(&in, 1, 1) == 0)
+		for (int i = 0; i < 20; i++) work(i);
+}
+int main(int argc, char **argv)
+{
+	void *library = opened(argv[1]);
+	calls();
+	uintptr_t page = (uintptr_t)work & ~4095ul;
+	if (dlclose(library)) abort();
+	int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+	void *other = mmap((void *)page, 4096, PROT_READ | PROT_WRITE, how, -1, 0);
+	if (other == MAP_FAILED) abort();
+	memset(other, 0xaa, 4096);
+	opened(argv[1]);
+	if (fork() == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		int ends[2];
+		if (pipe(ends) || dup2(ends[0], 0) < 0) abort();
+		printf("%d\n", (int)getpid());
+		fflush(stdout);
+		calls();
+	}
+	pause();
+}
 """
 
 
@@ -203,3 +259,41 @@ def test_a_file_that_was_closed_is_timed_again(program: Programs, cache: Path, m
         assert timed() == key
     finally:
         source.close()
+
+
+def test_children_of_a_server_that_opened_its_libraries_anew(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their library is found where it is now, though they have as much code as before, and is timed there."""
+    monkeypatch.setattr("specmine.probes.timing.address_spaces.REMAP_NS", 3600 * 10**9)
+    library = compiled(tmp_path, "libwork.so", MOVED, "-O1", "-shared", "-fPIC")
+    path = compiled(tmp_path, "reloading", RELOADING, "-O1")
+    server = subprocess.Popen([path, library], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    source = BpfSource([Selection(pid=server.pid)], SourceSettings(watch=("work",), sampling=False, cache=str(cache)))
+    try:
+        source.start()
+        driver = Driver(source)
+        driver.watch("work", Kind.TIME, window_calls=100, window_ns=2 * 10**8)
+        driver.poll(lambda: driver.observations)
+        began = time.monotonic()
+        driver.poll(lambda: time.monotonic() - began > FORKED_NS / 1e9)  # what it maps was read so long ago
+        assert server.stdin is not None and server.stdout is not None
+        server.stdin.write("anew\n")
+        server.stdin.flush()
+        child = int(server.stdout.readline())
+
+        def place() -> list[int]:
+            member = source._programs.members.get(child)
+            layout = source._modules.layouts.get(member.layout) if member is not None else None
+            return [each.start for each in layout.mappings if each.path == str(library)] if layout is not None else []
+
+        real = [each.start for each in executable_mappings(child) if each.path == str(library)]
+        assert len(real) == 1
+        driver.poll(lambda: place() == real)
+        seen = len(driver.observations)
+        driver.poll(lambda: len(driver.observations) > seen + 2)
+        assert driver.refusals == []
+    finally:
+        source.close()
+        server.kill()
+        server.communicate()
