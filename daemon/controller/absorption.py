@@ -7,6 +7,7 @@ from functools import cache
 
 from specmine.model.batch import Batch, Started
 from specmine.model.globs import matches
+from specmine.model.violation import ViolationState
 
 from .allocation import agent_cost
 from .allocation.account import with_batch
@@ -20,9 +21,10 @@ from .sampling.burst import Burst, with_samples
 from .sampling.history import with_burst
 from .sampling.profile import Profile
 from .sampling.rhythm import LATE_NS
-from .sampling.surprise import judged
+from .sampling.surprise import TIMED_NS, judged
 from .state import ControllerState, with_lifetimes
 from .violations.cpu_shortage import began, with_looks
+from .violations.function_violations import FunctionViolations
 
 FADED_SAMPLES = 0.1
 """A function that nobody follows is forgotten once its samples have faded to fewer."""
@@ -124,13 +126,35 @@ def _surprised(state: ControllerState, passed_ns: int) -> ControllerState:
     disturbed = any(each.violations.standing for each in state.functions.values())
     known = {key for key, each in state.functions.items() if is_judged(each)}
     surprise = judged(
-        state.surprise, burst, state.functions, state.now_ns, known=known, idle=state.idle, disturbed=disturbed
+        state.surprise,
+        burst,
+        state.functions,
+        state.now_ns,
+        known=known,
+        idle=state.idle,
+        disturbed=disturbed,
+        recovered=recovered(state),
     )
     news = surprise.at(state.now_ns) - state.surprise.at(state.now_ns)
     samples = with_burst(state.samples, burst, state.catalog, disturbed=disturbed)
     planned_ns = 0 if news else state.planned_ns
     state = replace(_with_idle_time(state), burst=Burst(), surprise=surprise, samples=samples, planned_ns=planned_ns)
     return replace(state, functions=renewed_by_samples(state.functions, state)) if disturbed else state
+
+
+def recovered(state: ControllerState) -> frozenset[str]:
+    """Return the functions that surprised, were found slower, and are as usual again."""
+    return frozenset(
+        key
+        for key, until_ns in state.surprise.until_ns.items()
+        if key in state.functions and _has_recovered(state.functions[key].violations, until_ns - TIMED_NS)
+    )
+
+
+def _has_recovered(violations: FunctionViolations, since_ns: int) -> bool:
+    """Tell whether a violation recovered since then and none is open."""
+    ended = (one.closed_ns or 0 for one in violations.closed if one.state is ViolationState.RECOVERED)
+    return not violations.standing and max(ended, default=0) > since_ns
 
 
 def _with_idle_time(state: ControllerState) -> ControllerState:

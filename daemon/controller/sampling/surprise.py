@@ -49,7 +49,8 @@ IDLE_SHARE = 0.2
 TIMED_NS, WINDOWS = 30 * SECOND, 3
 """So long a function is timed before others, and for so many windows: what these say decides what follows."""
 PAUSE_NS = 120 * SECOND
-"""So long after that it is not, for this reason."""
+"""So long after that it is not, for this reason: windows did not find it slower. If they did, and it is over, it may be
+again at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -121,6 +122,7 @@ def judged(
     known: Collection[str],
     idle: Mapping[str, float],
     disturbed: bool = False,
+    recovered: Collection[str] = (),
 ) -> Surprise:
     """Return it after a burst: what is usual learned from it, and the functions it found far more of.
 
@@ -137,6 +139,8 @@ def judged(
         The share of the time of functions that waits for work.
     disturbed : bool
         A violation is open: nothing becomes usual.
+    recovered : collection of str
+        Those that a violation was open of since they surprised, and is no more.
     """
     functions = tuple(followed)
     usual = before.usual.of(functions)
@@ -148,7 +152,9 @@ def judged(
     expected = np.maximum(LEAST_EXPECTED, usual.rates * samples * load)
     waits = np.array([idle.get(key, 0.0) > IDLE_SHARE for key in functions], bool)
     usual = replace(usual, evidence=_evidence(usual, counts, expected, waits))
-    until_ns = {key: until for key, until in before.until_ns.items() if now_ns < until + PAUSE_NS}
+    over = before.until_ns.keys() & set(recovered)
+    usual.evidence[..., [at for at, key in enumerate(functions) if key in over]] = 0.0
+    until_ns = {key: until for key, until in before.until_ns.items() if now_ns < until + PAUSE_NS and key not in over}
     most = usual.evidence.max(axis=(0, 1), initial=0.0)
     found = (most >= EVIDENCE) & (counts.max(axis=0, initial=0.0) >= LEAST_FOUND)
     columns = [int(at) for at in np.flatnonzero(found) if functions[at] in known and functions[at] not in until_ns]

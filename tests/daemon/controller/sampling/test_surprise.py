@@ -101,6 +101,21 @@ def test_what_surprised_is_timed_for_a_while_and_not_at_once_again() -> None:
     assert news[-1] < 160
 
 
+def test_what_was_found_slower_and_is_over_may_surprise_again_at_once() -> None:
+    """A disk that stalls now and then: the second time is not held back because there was a first."""
+    means, state, news = {"sync": 10.0, "other": 5.0}, Surprise(), []
+    for at in range(49):
+        now_ns, slow = at * EVERY_NS, 40 <= at < 43 or at >= 46
+        burst = with_samples(Burst(), found(means | {"sync": 40.0} if slow else means), HERTZ, SECOND)
+        recovered = ("sync",) if at == 44 else ()
+        before = state.at(now_ns)
+        state = judged(state, burst, list(means), now_ns, known=means, idle={}, recovered=recovered)
+        news += [at] if state.at(now_ns) - before else []
+        assert at != 44 or not state.usual.evidence.any()
+    assert [40 <= one <= 41 or 46 <= one <= 47 for one in news] == [True, True]
+    assert PAUSE_NS > (46 - 41) * EVERY_NS
+
+
 def test_twice_as_many_samples_a_second_are_no_surprise() -> None:
     """Of programs that use less CPU time bursts have more samples a second: times count, not samples."""
     chance, state = np.random.default_rng(5), Surprise()
