@@ -38,8 +38,9 @@ JUDGED = 2
 """So many times in ``verify_every`` the classes of a finished function are found anew at most."""
 PARKED_NS = 600 * SECOND
 """An unstable function is tried again after this time."""
-REFUSED_NS, LONGEST_REFUSED_NS = 60 * SECOND, 3600 * SECOND
-"""A function refused for what may be gone later is tried again after this time, which doubles each time, at most."""
+REFUSED_NS, LONGEST_REFUSED_NS = 60 * SECOND, 1800 * SECOND
+"""A function refused for what may be gone later is tried again after this time, which doubles each time, at most. That
+is less than the hour after which a refusal is logged again."""
 _ASSERTED = frozenset({State.EXPLAINING, *FINISHED})
 
 
@@ -56,7 +57,7 @@ def refused(function: FunctionState, refusal: Refusal, now_ns: int) -> FunctionS
         state = State.EXCLUDED if reason.code in reasons.HINTS else State.REFUSED
         if reason.code not in reasons.TRIED_AGAIN:
             return unwatched.moved(state, reason, now_ns)
-        after_ns = min(REFUSED_NS << min(phase.times_refused, 6), LONGEST_REFUSED_NS)
+        after_ns = min(REFUSED_NS << min(phase.times_refused, 5), LONGEST_REFUSED_NS)
         phase = unwatched.phase.moved(state, reasons.tried_again(reason, after_ns), now_ns)
         phase = replace(phase, times_refused=phase.times_refused + 1, again_ns=now_ns + after_ns)
         return replace(unwatched, phase=phase)

@@ -190,7 +190,7 @@ def test_what_a_process_or_the_load_forbids_is_tried_again() -> None:
         moment = tried_again(moment, now_ns)
         assert moment.state is State.CANDIDATE and moment.phase.refusal(Kind.TIME) is None
         assert moment.inference.learned is not None and not moment.phase.again_ns
-    assert waited == [60, 120, 240, 480, 960, 1920, 3600, 3600, 3600, 3600]
+    assert waited == [60, 120, 240, 480, 960, 1800, 1800, 1800, 1800, 1800]
     jump = Reason(code="loop-head", text="it jumps back to its first instruction")
     always = refused(always, Refusal(function=always.key, kind=Kind.TIME, reason=jump), now_ns)
     assert always.state is State.REFUSED and not always.phase.again_ns
