@@ -13,7 +13,7 @@ from specmine.model.observation import Kind
 from specmine.model.probe_kind import PROBE_KINDS
 
 from .means import Means
-from .request import SPARE_CALLS, OnPhase, cost_rate, on_phase, price, watch_for, worthwhile
+from .request import SPARE_CALLS, CallCosts, cost_rate, on_phase, price, watch_for, worthwhile
 
 SLOW_LINK_RATE = 5000.0
 """Calls a second above which a function gets no perf-event link: it would stay on for too long."""
@@ -51,6 +51,19 @@ def window_calls(function: FunctionState, settings: Settings) -> int:
     return min(settings.window_calls, settings.check_calls) if function.state in FINISHED else settings.window_calls
 
 
+def costs_of(function: FunctionState, kind: Kind, means: Means) -> CallCosts:
+    """Return what its calls cost, as far as is known."""
+    return CallCosts(
+        function=function.function,
+        kind=kind,
+        rate=function.probe.rate or 0.0,
+        prices=prices_of(function, means),
+        dearness=dearness_of(function, means),
+        crowding=crowding_of(function),
+        passing_ns=passing_cost(function, means),
+    )
+
+
 def request(function: FunctionState, grant: float, means: Means, settings: Settings) -> Watch | None:
     """Return the watch that fits a grant, None if none does."""
     rate, now = function.probe.rate or 0.0, function.probe.watch
@@ -59,19 +72,7 @@ def request(function: FunctionState, grant: float, means: Means, settings: Setti
     if grant <= 0 < rate:
         return None
     kind, settings = kind_for(function), sized(function, settings)
-    duty = not means.slow_links
-    watch = watch_for(
-        function.function,
-        kind,
-        rate,
-        grant=grant,
-        prices=prices_of(function, means),
-        settings=settings,
-        duty=duty,
-        dearness=dearness_of(function, means),
-        crowding=crowding_of(function),
-        passing_ns=passing_cost(function, means),
-    )
+    watch = watch_for(costs_of(function, kind, means), grant, settings, duty=not means.slow_links)
     watch = replace(watch, program=function.home(means.running)) if watch is not None else None
     if watch is not None and function.probe.rate is None:
         watch = replace(watch, burst_hits=min(watch.burst_hits, UNKNOWN_BURST))
@@ -93,26 +94,28 @@ def first_cost(function: FunctionState, watch: Watch, means: Means, settings: Se
     now = function.probe.watch
     if watch.on_ns == 0 or (now is not None and now.kind is watch.kind and now.on_ns > 0):
         return 0.0
-    return min(_on_phase(function, watch.kind, means, sized(function, settings)).cost_ns, means.savable)
+    phase = on_phase(costs_of(function, watch.kind, means), sized(function, settings))
+    return min(phase.cost_ns, means.savable)
 
 
 def most_useful(function: FunctionState, means: Means, settings: Settings) -> float:
     """Return the largest grant that still brings observations faster, ns of cost per second."""
-    rate = function.probe.rate or 0.0
-    dearness, settings = dearness_of(function, means), sized(function, settings)
-    return worthwhile(function.function, kind_for(function), rate, means.prices, settings, dearness)
+    return worthwhile(costs_of(function, kind_for(function), means), sized(function, settings))
+
+
+def call_cost(function: FunctionState, means: Means) -> float:
+    """Return what a timed call of the function costs, ns."""
+    return price(means.prices, kind_for(function), function.function) * dearness_of(function, means)
 
 
 def window_cost(function: FunctionState, means: Means, settings: Settings) -> float:
     """Return what a window of the function costs, ns."""
-    call_ns = price(means.prices, kind_for(function), function.function) * dearness_of(function, means)
-    return SPARE_CALLS * window_calls(function, settings) * call_ns
+    return SPARE_CALLS * window_calls(function, settings) * call_cost(function, means)
 
 
 def full_cost(function: FunctionState, means: Means) -> float:
     """Return what it costs to have the function on all the time, ns per second."""
-    call_ns = price(means.prices, kind_for(function), function.function) * dearness_of(function, means)
-    return max((function.probe.rate or 0.0) * call_ns, passing_cost(function, means))
+    return max((function.probe.rate or 0.0) * call_cost(function, means), passing_cost(function, means))
 
 
 def passing_cost(function: FunctionState, means: Means) -> float:
@@ -165,19 +168,11 @@ def crowding_of(function: FunctionState) -> float:
 
 def predicted(function: FunctionState, watch: Watch, means: Means, settings: Settings) -> float:
     """Return the mean cost of a watch, ns per second."""
+    costs = costs_of(function, watch.kind, means)
     if watch.on_ns == 0:
-        dearness = dearness_of(function, means)
-        prices = prices_of(function, means)
-        own = cost_rate(prices, watch, function.probe.rate or 0.0, function.function, dearness)
-        return max(own, passing_cost(function, means))
+        return max(cost_rate(costs, watch.timed_share), costs.passing_ns)
     settings = replace(settings, window_calls=watch.window_calls)
-    return _on_phase(function, watch.kind, means, settings).cost_ns * SECOND / watch.period_ns
-
-
-def _on_phase(function: FunctionState, kind: Kind, means: Means, settings: Settings) -> OnPhase:
-    call_ns, hit_ns = (price(means.prices, one, function.function) for one in (kind, Kind.COUNT))
-    call_ns *= dearness_of(function, means)
-    return on_phase(function.probe.rate or 0.0, call_ns, hit_ns, settings, passing_cost(function, means))
+    return on_phase(costs, settings).cost_ns * SECOND / watch.period_ns
 
 
 def same_enough(old: Watch | None, new: Watch | None) -> bool:

@@ -20,7 +20,7 @@ from specmine.model.batch import Watch
 from specmine.model.observation import Kind, Observation
 from specmine.model.probe_kind import PROBE_KINDS
 
-from .function_request import crowding_of, dearness_of, kind_for
+from .function_request import call_cost, crowding_of, kind_for
 from .means import Means, Plan
 from .request import LEAST_WINDOW, REACTION_NS, SHORTEST_ON_NS, SPARE_CALLS, price, shortest_period_ns
 
@@ -241,7 +241,7 @@ def _cost_ns(function: FunctionState, callees: Sequence[FunctionState], length_s
     """Return what an on-phase of a function and its callees costs, ns."""
     cost = 0.0
     for one in (function, *callees):
-        call_ns = price(means.prices, kind_for(one), one.function) * dearness_of(one, means)
+        call_ns = call_cost(one, means)
         late_ns = REACTION_NS / SECOND * price(means.prices, Kind.COUNT, one.function)
         cost += (one.probe.rate or 0.0) * (length_s * call_ns + late_ns)
     return cost

@@ -41,6 +41,38 @@ def price(prices: Prices, kind: Kind, function: Function) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CallCosts:
+    """What the calls of one function cost the program while probes are on: as calibrated, and as it was found."""
+
+    function: Function
+    kind: Kind
+    rate: float
+    """Calls a second."""
+    prices: Prices
+    dearness: float = 1.0
+    """What a timed call was found to cost with all hits around it, relative to its price."""
+    crowding: float = 1.0
+    """How many hits came for each that a timed call needs."""
+    passing_ns: float = 0.0
+    """What hits of other calls cost in a second on, where there are hardly any of its own."""
+
+    @property
+    def call_ns(self) -> float:
+        """Of a call of this kind, ns."""
+        return price(self.prices, self.kind, self.function) * self.dearness
+
+    @property
+    def hit_ns(self) -> float:
+        """Of a trap that finds the bucket empty, ns."""
+        return price(self.prices, Kind.COUNT, self.function)
+
+    @property
+    def untimed_ns(self) -> float:
+        """Of a call that is only counted while others are timed, ns."""
+        return self.prices.untimed_ns + (self.prices.stepped_ns if self.function.stepped else 0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OnPhase:
     """One on-phase that brings a window of calls, and what it is predicted to cost."""
 
@@ -66,28 +98,19 @@ def affordable_window(rate: float, prices: Prices, settings: Settings) -> int:
     return min(settings.window_calls, round(least * 2**steps))
 
 
-def on_phase(rate: float, call_ns: float, hit_ns: float, settings: Settings, passing_ns: float = 0.0) -> OnPhase:
-    """Plan an on-phase for a function called ``rate`` times a second.
+def on_phase(costs: CallCosts, settings: Settings) -> OnPhase:
+    """Plan an on-phase that brings a window of calls; ``settings`` say how many these are.
 
-    Parameters
-    ----------
-    rate : float
-        Calls per second while on.
-    call_ns, hit_ns : float
-        Price of a call of the kind wanted, and of a trap that finds the bucket empty.
-    settings : Settings
-        For the length of a window.
-    passing_ns : float
-        What hits of other calls cost in a second on: the phase is no longer than they cost as much as a window.
+    It is no longer than hits of other calls cost as much as a window.
     """
-    wanted = SPARE_CALLS * settings.window_calls
+    rate, wanted = costs.rate, SPARE_CALLS * settings.window_calls
     on_ns = int(min(max(wanted / max(rate, 1e-9) * SECOND, SHORTEST_ON_NS), LONGEST_ON_NS))
-    if passing_ns:
-        on_ns = int(min(on_ns, max(wanted * call_ns / passing_ns * SECOND, SHORTEST_ON_NS)))
+    if costs.passing_ns:
+        on_ns = int(min(on_ns, max(wanted * costs.call_ns / costs.passing_ns * SECOND, SHORTEST_ON_NS)))
     available = rate * on_ns / SECOND
     overrun = rate * REACTION_NS / SECOND if available > wanted else 0.0
     calls = min(available, wanted)
-    cost_ns = max(calls * call_ns + overrun * hit_ns, passing_ns * on_ns / SECOND)
+    cost_ns = max(calls * costs.call_ns + overrun * costs.hit_ns, costs.passing_ns * on_ns / SECOND)
     return OnPhase(on_ns=on_ns, calls=calls, cost_ns=cost_ns)
 
 
@@ -99,86 +122,65 @@ def shortest_period_ns(settings: Settings) -> int:
     return min(round(settings.pace * max(settings.window_ns // 10, 10 * SHORTEST_ON_NS)), settings.limit_ns)
 
 
-def watch_for(
-    function: Function,
-    kind: Kind,
-    rate: float,
-    *,
-    grant: float,
-    prices: Prices,
-    settings: Settings,
-    duty: bool,
-    dearness: float = 1.0,
-    crowding: float = 1.0,
-    passing_ns: float = 0.0,
-) -> Watch | None:
+def watch_for(costs: CallCosts, grant: float, settings: Settings, *, duty: bool) -> Watch | None:
     """Return the request that fits a grant, ns of cost per second; None if none does.
 
     Always on where that fits, since counts are exact then; else on-phases at random times whose mean cost
     fits; none where they would come too rarely, or where links cannot be detached fast (``duty`` False).
-    ``dearness`` is what a timed call was found to cost with all hits around it, relative to its price; ``crowding`` how
-    many hits came for each that it needs; ``passing_ns`` what hits of other calls cost in a second on, where there are
-    hardly any of its own.
     """
-    call_ns = price(prices, kind, function) * dearness
+    rate, call_ns, hits = costs.rate, costs.call_ns, PROBE_KINDS[costs.kind].hits * costs.crowding
     window = Watch(
-        function=function.key,
-        kind=kind,
+        function=costs.function.key,
+        kind=costs.kind,
         window_calls=settings.window_calls,
         window_ns=settings.window_ns,
         minimum_calls=settings.minimum_calls,
         limit_ns=settings.limit_ns,
     )
     affordable = grant / call_ns
-    if passing_ns <= grant and rate <= affordable * (1 + 1e-9):
+    if costs.passing_ns <= grant and rate <= affordable * (1 + 1e-9):
         # the bucket bounds what a sudden rise of the rate can cost before the controller learns of it
-        per_second = PROBE_KINDS[kind].hits * crowding * max(2 * affordable, 100.0)
+        per_second = hits * max(2 * affordable, 100.0)
         return replace(window, hits_per_second=round(per_second, 1), burst_hits=int(max(per_second, 200)))
-    share = sampled_share(function, call_ns, rate, grant, prices)
-    if share and passing_ns <= grant:
+    share = sampled_share(costs, grant)
+    if share and costs.passing_ns <= grant:
         per_second = 2 * rate * (1 + share)
         return replace(window, timed_share=share, hits_per_second=round(per_second, 1), burst_hits=int(per_second))
     if not duty:
         return None
-    phase = on_phase(rate, call_ns, price(prices, Kind.COUNT, function), settings, passing_ns)
+    phase = on_phase(costs, settings)
     period = int(max(phase.cost_ns / max(grant, 1e-9) * SECOND, shortest_period_ns(settings), 1.25 * phase.on_ns))
     if period > settings.limit_ns:
         return None
-    burst = int(PROBE_KINDS[kind].hits * crowding * SPARE_CALLS * settings.window_calls)
+    burst = int(hits * SPARE_CALLS * settings.window_calls)
     refill = max(1.0, round(burst * SECOND / period, 1))
     return replace(window, on_ns=phase.on_ns, period_ns=period, hits_per_second=refill, burst_hits=burst)
 
 
-def sampled_share(function: Function, call_ns: float, rate: float, grant: float, prices: Prices) -> float:
+def sampled_share(costs: CallCosts, grant: float) -> float:
     """Return the share of a function's calls that can be timed while all are counted, a power of two; 0: none.
 
     Returns that are not wanted are skipped over session links only; elsewhere there is no price of an untimed call.
     """
-    untimed_ns = prices.untimed_ns + (prices.stepped_ns if function.stepped else 0.0)
-    if not prices.untimed_ns or function.unsampled or rate <= 0 or call_ns <= untimed_ns:
+    rate, call_ns, untimed_ns = costs.rate, costs.call_ns, costs.untimed_ns
+    if not costs.prices.untimed_ns or costs.function.unsampled or rate <= 0 or call_ns <= untimed_ns:
         return 0.0
     most = (grant / rate - untimed_ns) / (call_ns - untimed_ns)
     return 2.0 ** math.floor(math.log2(most)) if most >= LEAST_SHARE else 0.0
 
 
-def cost_rate(prices: Prices, watch: Watch, rate: float, function: Function, dearness: float = 1.0) -> float:
+def cost_rate(costs: CallCosts, timed_share: float) -> float:
     """Return what a watch that is always on costs, ns per second."""
-    call_ns = price(prices, watch.kind, function) * dearness
-    if watch.timed_share >= 1:
-        return rate * call_ns
-    untimed_ns = prices.untimed_ns + (prices.stepped_ns if function.stepped else 0.0)
-    return rate * (untimed_ns + watch.timed_share * (call_ns - untimed_ns))
+    if timed_share >= 1:
+        return costs.rate * costs.call_ns
+    return costs.rate * (costs.untimed_ns + timed_share * (costs.call_ns - costs.untimed_ns))
 
 
-def worthwhile(
-    function: Function, kind: Kind, rate: float, prices: Prices, settings: Settings, dearness: float = 1.0
-) -> float:
-    """Return the largest grant that brings observations faster, ns of cost per second."""
-    call_ns = price(prices, kind, function) * dearness
-    full = rate * call_ns
-    phase = on_phase(rate, call_ns, price(prices, Kind.COUNT, function), settings)
-    window_ns = max(phase.cost_ns, SPARE_CALLS * settings.window_calls * call_ns)
-    return min(full, window_ns * SECOND / shortest_period_ns(settings))
+def worthwhile(costs: CallCosts, settings: Settings) -> float:
+    """Return the largest grant that brings observations faster, ns of cost per second; hits of other calls aside."""
+    phase = on_phase(replace(costs, passing_ns=0.0), settings)
+    window_ns = max(phase.cost_ns, SPARE_CALLS * settings.window_calls * costs.call_ns)
+    return min(costs.rate * costs.call_ns, window_ns * SECOND / shortest_period_ns(settings))
 
 
 def first_look(function: Function, call_ns: float, income: float, settings: Settings) -> tuple[Watch, float]:

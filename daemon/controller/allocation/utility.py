@@ -12,9 +12,8 @@ from specmine.mining.borders.inference import utility_of
 from specmine.mining.regression.lifetime_utility import utility_over_lifetimes
 from specmine.model.batch import Lifetime
 
-from .function_request import dearness_of, kind_for
+from .function_request import call_cost
 from .means import Means
-from .request import price
 
 WITHIN = 0.03
 """Weight of the time within a function's calls, as its first calls tell it."""
@@ -52,7 +51,7 @@ def priority(
     """Return by what functions are sorted; ``first`` comes first of those that nobody named."""
     rate = function.probe.rate or 0.0
     waits = is_idle(function) or means.loop_waits.get(function.key, 0.0) >= ONLY_WAITS
-    cost = price(means.prices, kind_for(function), function.function) * dearness_of(function, means)
+    cost = call_cost(function, means)
     value = variation(function) if function.state in FINISHED else _worth(function, total, means) * min(1.0, rate)
     # what is on stays on unless something is clearly better, and what was begun is finished before another begins
     staying = (1.5 if function.probe.watch is not None else 1.0) * (1 + 9 * progress(function, settings))

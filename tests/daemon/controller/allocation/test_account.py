@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from specmine.daemon.config.settings import Settings
 from specmine.daemon.controller.allocation.account import BudgetAccount, spendable, with_batch
-from specmine.daemon.controller.allocation.request import on_phase, watch_for
+from specmine.daemon.controller.allocation.request import CallCosts, on_phase, watch_for
 from specmine.daemon.controller.call_counts import calls_interval, estimated_calls
 from specmine.daemon.controller.decide import decide
 from specmine.daemon.controller.events import Arrived
@@ -141,17 +141,18 @@ def test_checks_come_every_minute() -> None:
 def test_what_is_requested_fits_its_grant(rate: float, grant: float, kind: Kind, stepped: bool) -> None:
     """The predicted mean cost of a request is at most the grant, on-phases last at least 50 ms, buckets bound them."""
     function = replace(FUNCTION, stepped=stepped)
-    watch = watch_for(function, kind, rate, grant=grant, prices=PRICES, settings=SHORT, duty=True)
+    costs = CallCosts(function=function, kind=kind, rate=rate, prices=PRICES)
+    watch = watch_for(costs, grant, SHORT, duty=True)
     call_ns = (PRICES.time_ns if kind is Kind.TIME else PRICES.path_ns) + (PRICES.stepped_ns if stepped else 0)
     if watch is None:
-        one = on_phase(rate, call_ns, PRICES.count_ns + (PRICES.stepped_ns if stepped else 0), SHORT)
+        one = on_phase(costs, SHORT)
         assert one.cost_ns * SECOND / SHORT.limit_ns >= 0.99 * grant or 1.25 * one.on_ns > SHORT.limit_ns
         return
     assert watch.burst_hits > 0 and watch.hits_per_second > 0
     if watch.on_ns == 0:
         assert rate * call_ns <= 1.001 * grant
         return
-    one = on_phase(rate, call_ns, PRICES.count_ns + (PRICES.stepped_ns if stepped else 0), SHORT)
+    one = on_phase(costs, SHORT)
     assert one.cost_ns * SECOND / watch.period_ns <= 1.001 * grant
     assert 50 * MS <= watch.on_ns < watch.period_ns <= SHORT.limit_ns
     assert watch.burst_hits >= 2 * SHORT.window_calls
