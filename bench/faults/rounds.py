@@ -1,10 +1,11 @@
 """Is each fault found each time, if every one is tried several times, in an order by lot, on programs side by side?
 
     .venv/bin/python -m bench.faults.rounds --folder DIR [--rounds 5] [--seed 1] [--learn 600] [--lanes 1]
-        [--only REGEX]
+        [--only REGEX] [--apart]
 
-Each lane tries one program after the other; the next one learns meanwhile. So faults of as many programs as there are
-lanes come at the same time. Those that fill CPUs or the disk come alone. A try ends 15 s after something was opened, or
+Each lane tries one program after the other; the next one learns meanwhile, or, with --apart, after that: what fills the
+disk or the CPUs of one disturbs what the next one learns. Faults of as many programs as there are lanes come at the
+same time. Those that fill CPUs or the disk come alone. A try ends 15 s after something was opened, or
 after two minutes, and rests until it closed. Then bench.faults.score prints what was found. The outcomes so far are in
 ``DIR/outcomes``, so a run that was ended can be scored, too. Needs root and the packages of bench.faults.live.
 """
@@ -61,6 +62,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--learn", type=float, default=600, help="seconds that each program is learned at least")
     parser.add_argument("--lanes", type=int, default=1, choices=LANES, help="programs that are tried at the same time")
+    parser.add_argument("--apart", action="store_true", help="no program learns while another one is tried")
     parser.add_argument("--only", default=REAL, help="faults whose name matches this; by default all real ones")
     options = parser.parse_args()
     in_order()
@@ -71,7 +73,9 @@ def main() -> int:
         last: dict[int, Tried] = {}
         while any(waiting) or any(one.process.poll() is None for one in last.values()):
             for number, lane in enumerate(waiting):
-                if lane and (number not in last or last[number].is_nearly_done(kept, options.learn)):
+                if lane and (
+                    number not in last or last[number].is_nearly_done(kept, 0 if options.apart else options.learn)
+                ):
                     last[number] = _started(stack, lane.pop(0), number, kept, options)
             time.sleep(5)
     return score.main([str(kept), "--folder", str(options.folder)])
