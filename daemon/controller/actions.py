@@ -12,7 +12,7 @@ from specmine.model.batch import FollowWaits, Sampling, Unwatch, Watch
 from specmine.model.function import Reason
 
 from . import reasons
-from .allocation.account import BudgetAccount, spendable
+from .allocation.account import BudgetAccount, spendable, usual_rate
 from .allocation.function_request import same_enough
 from .allocation.means import Means, Plan
 from .allocation.scheduler import plan
@@ -177,6 +177,7 @@ def _means_of(state: ControllerState, left: Collection[str] = ()) -> Means:
     return Means(
         budget=max(spendable(state.account) - sampling, 0.01 * state.account.rate),
         income=state.account.rate,
+        usual_income=usual_rate(state.account, state.settings),
         cash=state.account.balance_ns,
         cpu_rate=state.account.cpu_rate,
         surprising=state.surprise.at(state.now_ns) | first_to_show(state.shortages, state.functions, state.now_ns),

@@ -80,6 +80,10 @@ class ProbeState:
     recent_ns: float = 0.0
     recent_cost_ns: float = 0.0
     """What the hits in that time cost, also those that were no part of a call: others pass the places it returns to."""
+    overrun_ns: float = 0.0
+    """What hits cost that came after the bucket ran empty, until the probes were off, the last time that it did ..."""
+    overrun_at_ns: int = 0
+    """... and when that was."""
     called_ns: int | None = None
     """When a call was last counted; None: not since the daemon began."""
     counts: CallCounts = field(default_factory=CallCounts)
@@ -123,7 +127,7 @@ def with_watch(probe: ProbeState, watch: Watch | None, now_ns: int) -> ProbeStat
 
 def with_activity(probe: ProbeState, activity: Activity, now_ns: int, *, counting: bool) -> ProbeState:
     """Add what the probes counted; a watch whose bucket ran empty ends, unless it only counts a candidate's calls."""
-    probe = _with_counts(probe, activity)
+    probe = _with_overrun(_with_counts(probe, activity), activity, now_ns)
     if activity.calls:
         probe = replace(probe, called_ns=now_ns)
     watch = probe.watch
@@ -133,6 +137,13 @@ def with_activity(probe: ProbeState, activity: Activity, now_ns: int, *, countin
     rate = 1.5 * (probe.rate or 0.0) if probe.recent_ns >= SHORTEST_LOOK_NS else LIMITED_RATE
     probe = replace(probe, rate=rate)
     return probe if counting else with_watch(probe, None, now_ns)
+
+
+def _with_overrun(probe: ProbeState, activity: Activity, now_ns: int) -> ProbeState:
+    if not activity.limited or probe.watch is None or not activity.hits:
+        return probe
+    beyond = max(0, activity.hits - probe.watch.burst_hits) / activity.hits
+    return replace(probe, overrun_ns=beyond * activity.cost_ns, overrun_at_ns=now_ns)
 
 
 def _with_counts(probe: ProbeState, activity: Activity) -> ProbeState:

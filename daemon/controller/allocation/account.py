@@ -6,6 +6,7 @@ took. Plans are made in rates, ns of cost per second.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from specmine.daemon.config.settings import SECOND, Settings
@@ -15,6 +16,8 @@ SMOOTHED_NS = 3 * SECOND
 """Over this time the CPU time of the programs is averaged."""
 USUAL_NS = 900 * SECOND
 """Over this time what they usually take is."""
+KNOWN_NS = 120 * SECOND
+"""So long after the start it is not known."""
 MEMORY_NS = 5 * SECOND
 """The account holds what is earned in this time at most; an idle daemon does not save up."""
 
@@ -78,6 +81,13 @@ def _followed(rate: float, usual: float, used_ns: int, passed_ns: int, age_ns: i
     fade = min(1.0, passed_ns / max(1, min(SMOOTHED_NS, age_ns)))
     rate += fade * ((used_ns * SECOND / passed_ns if passed_ns else 0.0) - rate)
     return rate, usual + min(1.0, passed_ns / max(1, min(USUAL_NS, age_ns))) * (rate - usual)
+
+
+def usual_rate(account: BudgetAccount, settings: Settings) -> float:
+    """Return the budget of what the programs usually use, ns of cost per second; infinite while that is not known."""
+    if account.now_ns - account.began_ns < KNOWN_NS:
+        return math.inf
+    return max(settings.overhead * account.usual_cpu_rate, float(settings.floor_ns))
 
 
 def spendable(account: BudgetAccount) -> float:

@@ -26,10 +26,10 @@ def with_borrowed(
     grant : callable
     so_far : Plan
     means : Means
-        ``savable`` is the most that is borrowed, ns of cost.
+        ``borrowable`` is the most that is borrowed, ns of cost.
     settings : Settings
     """
-    watches, spent, cash, loan = dict(so_far.watches), 0.0, so_far.cash, means.savable
+    watches, spent, cash, loan = dict(so_far.watches), 0.0, so_far.cash, means.borrowable
     for function in functions:
         watch = request(function, grant(function, spent), means, settings)
         first = 0.0 if watch is None else first_cost(function, watch, means, settings)

@@ -27,9 +27,9 @@ from .request import shortest_period_ns
 
 OVERDUE_NS = 5 * SECOND
 """A check that is due for so long borrows its window, up to what is kept for checks in that time."""
-OWED_NS, MOST_IN_DEBT, PART_IN_DEBT = 20 * SECOND, 3, 0.5
-"""Once more is owed for suspicions than so much time brings, so many functions are observed for so much of what they
-would get: those that their windows so far say most of, each. The rest pays the debt back."""
+MOST_IN_DEBT, PART_IN_DEBT = 3, 0.5
+"""Deep in debt so many suspected functions are observed for so much of what they would get: those that their windows so
+far say most of, each. Checks that are due get so much of their share. The rest pays the debt back."""
 CLOSING_WINDOWS = 10
 """While a violation is open, so many windows come in the time that it must hold again for, ..."""
 OPEN_SHARE = 1 / 3
@@ -68,7 +68,7 @@ def with_suspected(judged: Sequence[FunctionState], so_far: Plan, means: Means, 
     )
     # what is suspected does not wait until debts are paid back
     budget = (1 - settings.verification) * max(means.budget, means.income)
-    if means.cash < -means.income * OWED_NS / SECOND:
+    if means.is_deep_in_debt:
         urgent = sorted(urgent, key=lambda one: -one.violations.evidence_each)[:MOST_IN_DEBT]
         budget *= PART_IN_DEBT
     # windows closer together share their disturbances: of several functions none takes the place of others
@@ -86,7 +86,7 @@ def with_open(functions: Iterable[FunctionState], so_far: Plan, means: Means, se
 
     Neither debts nor the CPU time of our own keep them waiting: their windows are few, and small.
     """
-    watches, spent, cash, loan = dict(so_far.watches), 0.0, so_far.cash, means.savable
+    watches, spent, cash, loan = dict(so_far.watches), 0.0, so_far.cash, means.borrowable
     settings = replace(settings, check_calls=min(CHECK_CALLS, settings.window_calls), pace=1.0)
     violated = [one for one in functions if one.violations.standing and one.key not in watches]
     round_ns = sum(window_cost(one, means, settings) for one in violated) * SECOND / max(1.0, OPEN_SHARE * means.income)
@@ -97,7 +97,7 @@ def with_open(functions: Iterable[FunctionState], so_far: Plan, means: Means, se
         grant = _grant(function, every_ns, means, settings)
         watch = request(function, grant, means, settings)
         first = 0.0 if watch is None else first_cost(function, watch, means, settings)
-        if watch is not None and (loan == means.savable or first <= loan):
+        if watch is not None and (loan == means.borrowable or first <= loan):
             watches[function.key] = watch
             spent += predicted(function, watch, means, settings)
             cash -= first
@@ -148,7 +148,7 @@ def with_checks(
     loan = share * OVERDUE_NS / SECOND
     if means.cash < 0 and finished:  # ... as much as checks have not used since the last window, whatever one costs
         unused = share * (means.now_ns - max(map(seen_ns, finished))) / SECOND
-        loan = min(unused, means.savable) if means.cash >= -means.income * OWED_NS / SECOND else 0.0
+        loan = min(unused * (PART_IN_DEBT if means.is_deep_in_debt else 1.0), means.savable)
     for function in due:
         if len(watches) >= means.slots or spent >= share:
             break

@@ -23,6 +23,9 @@ DEAREST = 8.0
 """The most that is assumed of it: the places that a call returns to are learned with the first ones."""
 UNKNOWN_BURST = 400
 """Hits at once of a function whose rate is not known."""
+OVERRUN_NS, OVERRUN_MEMORY_NS = 10 * SECOND, 600 * SECOND
+"""A function whose hits cost more than so much time brings, after its bucket was empty and before its probes were off,
+gets none for so long: it may be called less often then."""
 CHEAP = 0.02
 """A finished function that costs less than this share of the budget stays on: its counts remain exact."""
 WHOLE_WINDOW = 1 << 20
@@ -71,6 +74,8 @@ def request(function: FunctionState, grant: float, means: Means, settings: Setti
         return None
     if grant <= 0 < rate:
         return None
+    if _overruns(function, means):
+        return None
     kind, settings = kind_for(function), sized(function, settings)
     watch = watch_for(costs_of(function, kind, means), grant, settings, duty=not means.slow_links)
     watch = replace(watch, program=function.home(means.running)) if watch is not None else None
@@ -87,6 +92,13 @@ def request(function: FunctionState, grant: float, means: Means, settings: Setti
         # in a dry spell a window that has begun is stretched, not thrown away
         return replace(now, period_ns=settings.limit_ns)
     return watch
+
+
+def _overruns(function: FunctionState, means: Means) -> bool:
+    """Tell whether hits come so fast that those until the probes are off cost far more than a window."""
+    probe = function.probe
+    lately = probe.overrun_ns and means.now_ns - probe.overrun_at_ns < OVERRUN_MEMORY_NS
+    return bool(lately) and probe.overrun_ns > means.lasting * OVERRUN_NS / SECOND
 
 
 def first_cost(function: FunctionState, watch: Watch, means: Means, settings: Settings) -> float:

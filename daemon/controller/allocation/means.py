@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -19,6 +20,8 @@ SLOTS_UNDER_PRESSURE, FEWEST_SLOTS = 16, 4
 but a few windows, and those come less often then."""
 SLOW_LINKS = 6
 """The same where every link is a perf event."""
+OWED_NS = 20 * SECOND
+"""Once more is owed than so much time brings, most is for paying it back."""
 SAVED = 0.8
 """Share of what may be saved up that is waited for before an on-phase that costs more."""
 
@@ -49,6 +52,8 @@ class Means:
     """In [0, 1]: how much of our own work must be saved; each window costs a few ms of it."""
     stretch: float = 1.0
     """So much further apart are turns and plans besides, and the square of it what is learned."""
+    usual_income: float = math.inf
+    """``income`` at what the programs usually use of the CPU: what is owed may have to be paid back from that."""
     backlog: float = 0.0
     """In [0, 1]: how far too few functions have levels while others wait for theirs: checks make room for these."""
 
@@ -61,6 +66,21 @@ class Means:
     def slots(self) -> int:
         """Functions that may have probes on at once."""
         return SLOW_LINKS if self.slow_links else FAST_LINKS
+
+    @property
+    def lasting(self) -> float:
+        """Income that lasts: while the programs use more than usual, as in a fault, not what that brings."""
+        return min(self.income, self.usual_income)
+
+    @property
+    def is_deep_in_debt(self) -> bool:
+        """Whether more is owed than ``OWED_NS`` bring."""
+        return self.cash < -self.lasting * OWED_NS / SECOND
+
+    @property
+    def borrowable(self) -> float:
+        """Cost that one plan may borrow, ns."""
+        return SAVED * self.lasting * MEMORY_NS / SECOND
 
     @property
     def savable(self) -> float:

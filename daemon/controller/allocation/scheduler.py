@@ -39,6 +39,9 @@ OWED_NS = 10 * SECOND
 """While more is owed than so much time brings nothing is looked at for the first time: amid cold caches the first looks
 cost many times what calibration says, which nobody knows before. Nor, with CPU time of our own short, while a change is
 suspected: what is hot since then may be called a million times a second, and a look at it take what windows need."""
+UNUSUAL = 2.0
+"""Nor while a change is open, or suspected, and programs use so many times as much CPU time as they usually do: one
+look at a function that a scan calls for each row cost what the usual budget brings in 100 s."""
 PACE_UNDER_PRESSURE = 10.0
 """So much further apart are on-phases with no CPU time of our own left."""
 ENOUGH_KNOWN, MANY_WAIT = 24, 8
@@ -129,6 +132,17 @@ def _backlog(means: Means, settings: Settings) -> int:
     return round(min(max(0.5 * means.income * BACKLOG_SECONDS / function_ns, SMALL_BACKLOG), BACKLOG))
 
 
+def _is_doubted(functions: Mapping[str, FunctionState], means: Means) -> bool:
+    """Tell whether what is hot now may be hot because of a change: it is not looked at for the first time then."""
+    unusual = means.income > UNUSUAL * means.lasting
+    if not unusual and means.pressure <= 0:
+        return False
+    judged = [one.violations for one in functions.values() if is_judged(one)]
+    if unusual and any(one.standing or one.evidence for one in judged):
+        return True
+    return means.pressure > 0 and any(one.urgency for one in judged)
+
+
 def _first_looks(
     functions: Mapping[str, FunctionState],
     total: Total,
@@ -149,8 +163,7 @@ def _first_looks(
         and (_is_wanted(function) or function.key == first or _proven_share(function, total, means) > least)
     ]
     cash, taken = LOOKING_SHARE * means.cash, 0.0
-    doubted = means.pressure > 0 and any(one.violations.urgency for one in functions.values() if is_judged(one))
-    if doubted or means.cash < -means.income * OWED_NS / SECOND:
+    if _is_doubted(functions, means) or means.cash < -means.lasting * OWED_NS / SECOND:
         unseen = []
     most = means.slots // 2 if means.slow_links else LOOKS_AT_ONCE
     ordered = sorted(in_order(unseen, total, means.loop_waits), key=lambda function: function.key != first)

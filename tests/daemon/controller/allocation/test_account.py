@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specmine.daemon.config.settings import Settings
-from specmine.daemon.controller.allocation.account import BudgetAccount, spendable, with_batch
+from specmine.daemon.controller.allocation.account import BudgetAccount, spendable, usual_rate, with_batch
 from specmine.daemon.controller.allocation.request import CallCosts, on_phase, watch_for
 from specmine.daemon.controller.call_counts import calls_interval, estimated_calls
 from specmine.daemon.controller.decide import decide
@@ -195,3 +196,16 @@ def test_what_the_host_takes_is_followed_once_it_is_known() -> None:
         account = with_batch(account, Batch(now_ns=second * SECOND, host_busy_ns=busy_ns), Settings())
     assert account.host_rate == pytest.approx(2.0 * SECOND, rel=0.03)
     assert 0.5 * SECOND < account.usual_host_rate < 0.9 * SECOND
+
+
+def test_what_programs_usually_use_is_known_after_two_minutes() -> None:
+    """Ten times the CPU time for half a minute is not usual."""
+    account = BudgetAccount()
+    for second in range(1, 631):
+        cpus = 1.0 if second > 600 else 0.1
+        spent = Spent(program_cpu_ns=account.spent.program_cpu_ns + int(cpus * SECOND), overhead_ns=0.0)
+        account = with_batch(account, Batch(now_ns=second * SECOND, spent=spent), Settings())
+        if second == 100:
+            assert usual_rate(account, Settings()) == math.inf
+    assert account.rate == pytest.approx(0.01 * SECOND, rel=0.01)
+    assert usual_rate(account, Settings()) == pytest.approx(0.0014 * SECOND, rel=0.1)

@@ -11,21 +11,23 @@ from specmine.daemon.controller.allocation import checks
 from specmine.daemon.controller.allocation.checks import MOST_IN_DEBT
 from specmine.daemon.controller.allocation.function_request import (
     DEAREST,
+    OVERRUN_MEMORY_NS,
     full_cost,
     least_cost,
     predicted,
     window_cost,
 )
-from specmine.daemon.controller.allocation.means import Plan
+from specmine.daemon.controller.allocation.means import Means, Plan
 from specmine.daemon.controller.allocation.scheduler import plan
-from specmine.daemon.controller.call_counts import Paid, ProbeState
+from specmine.daemon.controller.call_counts import Paid, ProbeState, with_activity
 from specmine.daemon.controller.function import FunctionState, Identity
 from specmine.daemon.controller.phase import Phase, State
 from specmine.daemon.controller.sampling.profile import Profile
 from specmine.daemon.controller.violations.asserted import Asserted
 from specmine.daemon.controller.violations.yardstick import begun
 from specmine.mining.assertions.checks import Verification
-from specmine.model.batch import Watch
+from specmine.model.batch import Activity, Watch
+from specmine.model.observation import Kind
 from tests.support.planned import FUNCTION, MEANS, NOW_NS, POOR, learned, seen, unseen, violated
 from tests.support.simulated import SECOND
 
@@ -62,8 +64,9 @@ def test_in_debt_a_check_borrows_what_checks_are_kept_of_the_time_since_the_last
     means = replace(means, prices=replace(means.prices, time_ns=20_000.0))  # as amid cold caches: 2.4 ms a window
     assert watched(10.0)
     assert not watched(5.0)
-    means = replace(means, cash=-3e7)
+    means = replace(means, cash=-3e7)  # half of it, the other half pays back
     assert not watched(10.0)
+    assert watched(20.0)
 
 
 def test_few_suspected_functions_are_observed_in_a_deep_debt() -> None:
@@ -79,6 +82,43 @@ def test_few_suspected_functions_are_observed_in_a_deep_debt() -> None:
     assert len(usual.watches) > 2 * MOST_IN_DEBT
     owed = plan(many, replace(means, cash=-5e7), Settings())
     assert set(owed.watches) == set(list(many)[:MOST_IN_DEBT])
+
+
+def test_no_more_is_borrowed_than_the_usual_income_pays_back() -> None:
+    """A scan brings ten times the budget while it lasts. What is owed then is owed for ten times as long after it."""
+    many = {}
+    for place in range(12):
+        function = replace(FUNCTION, offset=place + 1)
+        many[function.key] = seen(replace(learned(), identity=Identity(function=function)), 6.0, urgency=9.0)
+    for usual in (1e7, 1e6):
+        means = replace(MEANS, budget=2e4, income=1e7, usual_income=usual, cash=-1e6)
+        assert -1e6 - 5 * usual <= plan(many, means, Settings()).cash < -1e6
+    deep = replace(means, cash=-2.1e7)
+    assert len(plan(many, deep, Settings()).watches) == MOST_IN_DEBT
+    assert len(plan(many, replace(deep, usual_income=1e7), Settings()).watches) > MOST_IN_DEBT
+
+
+def test_what_overruns_its_bucket_by_far_gets_no_window_for_a_while() -> None:
+    """Hits at a function that is called for each row of a scan cost more until its probes are off than ten seconds
+    bring; if the usual income is large, or it is long ago, it gets one."""
+    activity = Activity(
+        function=FUNCTION.key, kind=Kind.TIME, watched_ns=12_000_000, hits=35_000, calls=200, cost_ns=1.4e8,
+        limited=True, timed=200,
+    )  # fmt: skip
+    look = Watch(function=FUNCTION.key, kind=Kind.TIME, window_calls=210, window_ns=SECOND, burst_hits=420)
+    probe = with_activity(ProbeState(rate=1000.0, watch=look), activity, NOW_NS, counting=False)
+    assert probe.overrun_ns == pytest.approx(1.4e8 * (35_000 - 420) / 35_000)
+    one = replace(seen(learned(), 100.0), probe=replace(probe, rate=1000.0))
+    one = replace(one, verification=Verification(checked_ns=NOW_NS - 100 * SECOND))
+
+    def watched(means: Means) -> bool:
+        return one.key in plan({one.key: one}, means, Settings()).watches
+
+    means = replace(MEANS, income=1e7, usual_income=1e7, cash=5e7)
+    assert not watched(means)
+    assert watched(replace(means, income=2e7, usual_income=2e7))
+    assert not watched(replace(means, income=2e7, usual_income=1e6))
+    assert watched(replace(means, now_ns=NOW_NS + OVERRUN_MEMORY_NS))
 
 
 def test_a_suspected_function_comes_first_and_in_short_windows() -> None:
@@ -317,6 +357,15 @@ def test_while_a_change_is_suspected_nothing_is_looked_at_for_the_first_time() -
     assert new.key in plan(both, MEANS, Settings()).watches
     assert new.key not in plan(both, pressed, Settings()).watches
     assert new.key in plan({new.key: new, suspected.key: seen(learned(), 6.0)}, pressed, Settings()).watches
+
+
+def test_while_a_fault_takes_cpu_time_nothing_is_looked_at_for_the_first_time() -> None:
+    """What is hot since then may be hot because of it; a load that grows while all is as asserted is no reason."""
+    new, calm, slower = unseen(1), seen(learned(), 6.0), violated(9, 1.0)
+    busy = replace(MEANS, usual_income=MEANS.income / 3)
+    assert new.key not in plan({new.key: new, slower.key: slower}, busy, Settings()).watches
+    assert new.key in plan({new.key: new, calm.key: calm}, busy, Settings()).watches
+    assert new.key in plan({new.key: new, slower.key: slower}, MEANS, Settings()).watches
 
 
 @pytest.mark.parametrize(("times", "expected"), [(1.0, 1.0), (5.0, 5.0), (0.5, 1.0), (50.0, DEAREST)])
