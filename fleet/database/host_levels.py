@@ -44,8 +44,8 @@ _CHOSEN = (
 )
 _NEVER = datetime.max.replace(tzinfo=UTC)
 _Key = tuple[str, str]
-Row = Mapping[str, Any]
-Of = TypeVar("Of")
+_Row = Mapping[str, Any]
+_Of = TypeVar("_Of")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +136,7 @@ def read_levels(db: Connection, since: timedelta, labels: Mapping[str, str]) -> 
     return HostLevels(functions=of_functions, names=names, lately=lately)
 
 
-def _means(values: Mapping[Of, Sequence[float]]) -> dict[Of, float]:
+def _means(values: Mapping[_Of, Sequence[float]]) -> dict[_Of, float]:
     return {key: sum(each) / len(each) for key, each in values.items()}
 
 
@@ -194,7 +194,7 @@ def _medians(
     yield from _of_groups(group, lately)
 
 
-def _of_groups(groups: Mapping[tuple[int, int, bool], Sequence[Row]], lately: datetime) -> Iterator[_Medians]:
+def _of_groups(groups: Mapping[tuple[int, int, bool], Sequence[_Row]], lately: datetime) -> Iterator[_Medians]:
     rows = [row for group in groups.values() for row in group]
     of_group = np.repeat(np.arange(len(groups)), [len(each) for each in groups.values()])
     late = np.array([row["ends_at"] > lately for row in rows], bool)

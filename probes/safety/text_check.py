@@ -7,7 +7,6 @@ change: the kernel shares a breakpoint between all who want one.
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from specmine.probes.arch.machine import machine
 from specmine.probes.process.mappings import Mapping, mappings
@@ -52,14 +51,14 @@ def _is_there(pid: int, address: int, mapping: Mapping) -> bool:
     )
 
 
-def _is_other(pid: int, address: int, expected: bytes, root: Path = PROC) -> bool:
+def _is_other(pid: int, address: int, expected: bytes) -> bool:
     """Tell whether memory holds other bytes. Only pages that the process has a copy of its own of are read."""
     pages = range(address // _PAGE, (address + len(expected) - 1) // _PAGE + 1)
     try:
-        flags = memoryview(_read_at(f"{root}/{pid}/pagemap", 8 * pages.start, 8 * len(pages))).cast("Q")
+        flags = memoryview(_read_at(f"{PROC}/{pid}/pagemap", 8 * pages.start, 8 * len(pages))).cast("Q")
         if not any(each & _PRESENT and not each & _FROM_FILE for each in flags):
             return False
-        found = _read_at(f"{root}/{pid}/mem", address, len(expected))
+        found = _read_at(f"{PROC}/{pid}/mem", address, len(expected))
     except (OSError, ValueError):
         return False
     trap = machine().breakpoint

@@ -35,7 +35,7 @@ BACKLOG, SMALL_BACKLOG, BACKLOG_SECONDS = 32, 8, 300
 more than half of the budget can learn in this time, in seconds."""
 LOOKING_SHARE = 0.5
 """Share of the budget that first looks may take while there is something to look at."""
-OWED_NS = 10 * SECOND
+LOOKS_OWED_NS = 10 * SECOND
 """While more is owed than so much time brings nothing is looked at for the first time: amid cold caches the first looks
 cost many times what calibration says, which nobody knows before. Nor, with CPU time of our own short, while a change is
 suspected: what is hot since then may be called a million times a second, and a look at it take what windows need."""
@@ -163,7 +163,7 @@ def _first_looks(
         and (_is_wanted(function) or function.key == first or _proven_share(function, total, means) > least)
     ]
     cash, taken = LOOKING_SHARE * means.cash, 0.0
-    if _is_doubted(functions, means) or means.cash < -means.lasting * OWED_NS / SECOND:
+    if _is_doubted(functions, means) or means.cash < -means.lasting * LOOKS_OWED_NS / SECOND:
         unseen = []
     most = means.slots // 2 if means.slow_links else LOOKS_AT_ONCE
     ordered = sorted(in_order(unseen, total, means.loop_waits), key=lambda function: function.key != first)
