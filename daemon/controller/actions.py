@@ -206,8 +206,8 @@ def _plan(state: ControllerState, actions: list[Action]) -> tuple[ControllerStat
     waiting = {**made.waiting, **dict.fromkeys(left, reasons.shared()), **dict.fromkeys(unmapped, reasons.unmapped())}
     made = replace(made, watches=watches, waiting=waiting)
     functions = dict(state.functions)
-    for key in sorted(functions):
-        functions[key] = _watched(functions[key], made.watches.get(key), state.now_ns, actions)
+    for key in sorted(key for key, each in functions.items() if key in watches or _may_move(each)):
+        functions[key] = _watched(functions[key], watches.get(key), state.now_ns, actions)
     return replace(state, functions=functions, planned_ns=state.now_ns, plan_by_ns=0, check_ns=made.check_ns), made
 
 
@@ -220,6 +220,11 @@ def _named(state: ControllerState) -> Mapping[str, FunctionState]:
 
 def _is_unnamed(function: FunctionState, settings: Settings) -> bool:
     return bool(settings.watch) and not function.identity.hinted and not function.violations.open
+
+
+def _may_move(function: FunctionState) -> bool:
+    """Tell whether a plan without the function changes anything for it: of most functions, which were never on, not."""
+    return function.probe.watch is not None or function.phase.state is not State.CANDIDATE
 
 
 def _watched(function: FunctionState, watch: Watch | None, now_ns: int, actions: list[Action]) -> FunctionState:
@@ -273,9 +278,12 @@ def _with_reasons(
     functions = dict(state.functions)
     total = total_of(functions.values(), state.elsewhere) if made else None
     due = made is not None and state.now_ns - state.reasoned_ns >= REASON_EVERY_NS
+    candidate = State.CANDIDATE
     for key in keys:
         old, function = before.get(key), functions[key]
-        if function.state is State.CANDIDATE:
+        if function.phase.state is candidate:
+            if function is old and function.phase.reason is not None and not due:
+                continue  # as most are
             watch = function.probe.watch
             if total and (due or function.reason is None or old is None or watch is not old.probe.watch):
                 reason = made.waiting.get(key) if made is not None else None

@@ -12,7 +12,7 @@ from .actions import act
 from .call_counts import with_activity
 from .candidates import admit_named, admit_while_asked, climb, descend
 from .events import Action
-from .function import FunctionState
+from .function import FunctionState, changed
 from .phase import State
 from .problems.causes import with_causes
 from .problems.inheritance import with_successors
@@ -58,8 +58,9 @@ def arrived(state: ControllerState, batch: Batch) -> tuple[ControllerState, tupl
     for waits in batch.waits:
         if waits.function in functions:
             functions[waits.function] = with_waits(functions[waits.function], waits)
-    climb(functions, before, state, now_ns)
-    descend(functions, before, state)
+    news = changed(functions, before)
+    climb(functions, news, before, state, now_ns)
+    descend(functions, news, before, state)
     if batch.observations or batch.waits:
         host = with_spreads(host, (function.violations.detector for function in functions.values()), now_ns)
         with_successors(functions, state)
@@ -71,11 +72,13 @@ def arrived(state: ControllerState, batch: Batch) -> tuple[ControllerState, tupl
 
 def _let_time_pass(functions: dict[str, FunctionState], now_ns: int) -> None:
     """End first looks that have lasted long enough; try again what was given up for a while."""
+    candidate, unstable = State.CANDIDATE, State.UNSTABLE  # no properties: this looks at all functions at each turn
     for key, function in functions.items():
-        phase = function.phase  # not by properties: this looks at all functions at each turn
-        if phase.state is State.CANDIDATE and function.probe.watch is not None:
-            functions[key] = transitions.counted(function, now_ns)
-        elif phase.state is State.UNSTABLE and now_ns - phase.since_ns >= transitions.PARKED_NS:
+        phase = function.phase
+        if phase.state is candidate:
+            if function.probe.watch is not None:
+                functions[key] = transitions.counted(function, now_ns)
+        elif phase.state is unstable and now_ns - phase.since_ns >= transitions.PARKED_NS:
             functions[key] = function.moved(State.WAITING, None, now_ns)
         elif phase.again_ns and now_ns >= phase.again_ns:
             functions[key] = transitions.tried_again(function, now_ns)

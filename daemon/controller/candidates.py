@@ -4,7 +4,7 @@ unexplained ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -14,7 +14,7 @@ from specmine.model.function import Function
 from specmine.model.globs import matches
 
 from . import reasons
-from .function import FunctionState, Identity, changed
+from .function import FunctionState, Identity
 from .phase import FINISHED, Phase, State
 from .provisional import RETAINED, Provisional, ProvisionalAssertions, inherited
 from .state import ControllerState
@@ -80,12 +80,14 @@ def admit_while_asked(functions: Functions, state: ControllerState) -> None:
         admit_asked(functions, state)
 
 
-def climb(functions: Functions, before: Mapping[str, FunctionState], state: ControllerState, now_ns: int) -> None:
-    """Make the callers of functions that have just been finished candidates."""
+def climb(
+    functions: Functions, news: Sequence[str], before: Mapping[str, FunctionState], state: ControllerState, now_ns: int
+) -> None:
+    """Make the callers of functions that have just been finished candidates; ``news``: those that changed."""
     if state.settings.watch:
         return
     statements = cache(lambda: statements_of(functions, state.orders.statements))
-    for key in changed(functions, before):
+    for key in news:
         function = functions[key]
         if function.state not in FINISHED:
             continue
@@ -99,7 +101,9 @@ def climb(functions: Functions, before: Mapping[str, FunctionState], state: Cont
                 functions[caller] = replace(functions[caller], identity=identity)
 
 
-def descend(functions: Functions, before: Mapping[str, FunctionState], state: ControllerState) -> None:
+def descend(
+    functions: Functions, news: Sequence[str], before: Mapping[str, FunctionState], state: ControllerState
+) -> None:
     """Make the callees of functions that nothing explains candidates: what their calls reach may explain them.
 
     These are the direct callees that samples found, those that take most time first. They are looked for again when its
@@ -109,7 +113,7 @@ def descend(functions: Functions, before: Mapping[str, FunctionState], state: Co
         return
     asked = {
         key
-        for key in changed(functions, before)
+        for key in news
         if functions[key].state is State.UNEXPLAINED and _is_told_anew(functions[key], before.get(key))
     }
     if not asked:

@@ -34,6 +34,7 @@ from .events import (
     Stopping,
     Surveyed,
 )
+from .function import changed
 from .phase import FINISHED, State
 from .problems.acknowledgement import all_acknowledged
 from .problems.restoration import with_violations
@@ -134,8 +135,9 @@ def _mined(state: ControllerState, event: Mined) -> tuple[ControllerState, tuple
             functions[key] = explanation.explained(function, event.result, event.now_ns, state.settings)
         else:
             functions[key] = explanation.failed(function, event.failure, event.now_ns, state.settings)
-    climb(functions, before, state, event.now_ns)
-    descend(functions, before, state)
+    news = changed(functions, before)
+    climb(functions, news, before, state, event.now_ns)
+    descend(functions, news, before, state)
     state = replace(state, worked_ns=event.now_ns, worker_ns=state.worker_ns + event.cpu_ns)
     return act(replace(state, now_ns=event.now_ns, functions=functions), before)
 

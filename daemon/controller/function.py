@@ -122,7 +122,8 @@ class FunctionState:
 
 def changed(now: Mapping[str, FunctionState], before: Mapping[str, FunctionState]) -> list[str]:
     """Return the keys of the functions that are new or were replaced, in order."""
-    return sorted(key for key, function in now.items() if before.get(key) is not function)
+    known = before.get  # this looks at all functions several times a turn
+    return sorted([key for key, function in now.items() if known(key) is not function])
 
 
 def is_doubted(functions: Mapping[str, FunctionState]) -> bool:

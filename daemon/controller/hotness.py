@@ -53,11 +53,13 @@ class Total:
 
 def total_of(functions: Iterable[FunctionState], runtime: Profile | None = None) -> Total:
     """Add up the time of all functions, and of code made at run time."""
-    profiles = [function.profile for function in functions] + ([] if runtime is None else [runtime])
-    return Total(
-        wall_ns=sum(profile.own_ns for profile in profiles),
-        cpu_ns=sum(profile.cpu_ns for profile in profiles),
-    )
+    wall_ns = cpu_ns = 0.0
+    for function in functions:
+        wall_ns += function.profile.own_ns
+        cpu_ns += function.profile.cpu_ns
+    if runtime is not None:
+        wall_ns, cpu_ns = wall_ns + runtime.own_ns, cpu_ns + runtime.cpu_ns
+    return Total(wall_ns=wall_ns, cpu_ns=cpu_ns)
 
 
 def is_named_wait(function: Function) -> bool:
@@ -98,10 +100,11 @@ def is_worth_it(function: FunctionState, total: Total) -> bool:
         return True
     if function.provisional is not None and not function.provisional.hosts:
         return True
-    cpu = function.profile.cpu_ns / total.cpu_ns if total.cpu_ns > 0 else 0.0
-    on_stack = min(1.0, function.profile.inclusive_ns / total.cpu_ns) if total.cpu_ns > 0 else 0.0
-    fewest = 1 if total.cpu_ns < MANY_CPU_NS else 2
-    return function.profile.samples >= fewest and max(share(function, total), cpu, on_stack) >= WORTH_SHARE
+    profile = function.profile
+    if profile.samples < (1 if total.cpu_ns < MANY_CPU_NS else 2):
+        return False
+    most_ns = max(profile.cpu_ns, profile.inclusive_ns)
+    return share(function, total) >= WORTH_SHARE or most_ns >= WORTH_SHARE * total.cpu_ns > 0
 
 
 def variation(function: FunctionState) -> float:

@@ -25,6 +25,7 @@ class State(StrEnum):
     EXCLUDED = "excluded"
 
 
+LEARNING = frozenset({State.WAITING, State.TIMING, State.EXPLAINING})
 FINISHED = frozenset({State.SINGLE, State.EXPLAINED, State.UNEXPLAINED})
 
 

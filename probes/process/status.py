@@ -46,16 +46,21 @@ class Condition:
 
 def parse_status(status: bytes) -> Condition:
     """Return what ``/proc/PID/status`` tells; fields that a kernel does not have count as off."""
-    fields = {name: value for name, _, value in (line.partition(b":") for line in proc_lines(status))}
     return Condition(
-        tracer=_number(fields.get(b"TracerPid", b"")),
-        seccomp=_number(fields.get(b"Seccomp", b"")),
-        shadow_stack=b"shstk" in fields.get(machine().thread_features.encode(), b"").split(),
+        tracer=_number(_field(status, b"TracerPid")),
+        seccomp=_number(_field(status, b"Seccomp")),
+        shadow_stack=b"shstk" in _field(status, machine().thread_features.encode()).split(),
     )
 
 
-def _number(value: bytes) -> int:
-    word = value.strip()
+def _field(status: bytes, name: bytes) -> bytes:
+    """Return what a line says, b'' without one; to cut all sixty lines takes longer than to read them."""
+    begin = b"\n" + name + b":"
+    _, found, rest = (b"\n" + status).partition(begin)
+    return rest.partition(b"\n")[0].strip() if found else b""
+
+
+def _number(word: bytes) -> int:
     return int(word) if word.isdigit() else 0
 
 
@@ -136,6 +141,6 @@ class Conditions:
 
     def _text(self, name: str) -> bytes:
         try:
-            return read_proc(self._root / name)
+            return read_proc(f"{self._root}/{name}")
         except OSError:
             return b""  # it has ended: nothing can be probed there either

@@ -33,7 +33,9 @@ def running(*argv: object) -> Iterator[subprocess.Popen[str]]:
         yield child
     finally:
         child.kill()
-        child.communicate()
+        child.wait()
+        if child.stdout is not None:
+            child.stdout.close()  # not read to its end: what it has started may still hold it
 
 
 def counts_of(child: subprocess.Popen[str]) -> dict[str, object]:

@@ -12,13 +12,12 @@ from dataclasses import replace
 from specmine.daemon.config.settings import SECOND, Settings
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.hotness import Ancestry, waits_for_work
-from specmine.daemon.controller.phase import FINISHED
 from specmine.mining.detection.changes import STEPS
 
 from .borrowing import with_borrowed
 from .checks import CHECK_CALLS, seen_ns
 from .function_request import URGENT_NS, full_cost, window_cost
-from .learning import LEARNING
+from .learning import is_judged
 from .means import Means, Plan
 
 EVIDENCE = 6.0
@@ -50,8 +49,7 @@ def _called(functions: Mapping[str, FunctionState], so_far: Plan, now_ns: int) -
         return []
     callers, found = Ancestry(functions), []
     for key, function in functions.items():
-        learned = function.state in FINISHED or (function.state in LEARNING and function.violations.ready)
-        if not learned or key in so_far.watches or key in since_ns or waits_for_work(function):
+        if not is_judged(function) or key in so_far.watches or key in since_ns or waits_for_work(function):
             continue
         after_ns = max((since_ns[each] for each in callers.of(key) if each in since_ns), default=0)
         seen = seen_ns(function)

@@ -167,6 +167,8 @@ def prices_of(function: FunctionState, means: Means) -> Prices:
         return means.prices
     usual_ns = price(means.prices, Kind.TIME, function.function) / PROBE_KINDS[Kind.TIME].hits
     found = min(max(1.0, paid.cost_ns / paid.hits / usual_ns), DEAREST)
+    if found <= 1.0:
+        return means.prices
     return replace(means.prices, untimed_ns=means.prices.untimed_ns * found)
 
 

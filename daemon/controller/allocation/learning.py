@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
 from specmine.daemon.config.settings import Settings
 from specmine.daemon.controller import reasons
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.hotness import Total
-from specmine.daemon.controller.phase import FINISHED, State
+from specmine.daemon.controller.phase import FINISHED, LEARNING, State
 from specmine.model.function import Reason
 
 from .function_request import (
@@ -35,11 +35,10 @@ LEAST_EXPLAINING = 0.2
 """... of which this part is left to them while few functions have levels."""
 RECHECK = 0.5
 """Utility from which a finished function is observed before its check is due."""
-LEARNING = (State.WAITING, State.TIMING, State.EXPLAINING)
 
 
 def with_learning(
-    functions: Mapping[str, FunctionState],
+    functions: Iterable[FunctionState],
     total: Total,
     so_far: Plan,
     means: Means,
@@ -47,17 +46,12 @@ def with_learning(
     unseen: str = "",
 ) -> Plan:
     """Give the rest of the budget to what can be learned, half of what is left to each in turn; ``unseen`` is first."""
-    learning = [
-        function
-        for function in functions.values()
-        if function.state in LEARNING and function.key not in so_far.watches  # its calls are looked into
-    ]
+    others = [function for function in functions if function.key not in so_far.watches]  # calls of some are looked into
+    learning = [function for function in others if function.state in LEARNING]
     learning += [
         function
-        for function in functions.values()
-        if function.state in FINISHED
-        and function.key not in so_far.watches
-        and utility(function, means.now_ns, means.running) >= RECHECK
+        for function in others
+        if function.state in FINISHED and utility(function, means.now_ns, means.running) >= RECHECK
     ]
     learning.sort(key=lambda function: priority(function, total, means, settings, unseen))
     watches, waiting, left, cash = dict(so_far.watches), dict(so_far.waiting), so_far.left, so_far.cash
@@ -121,7 +115,8 @@ def patience(settings: Settings) -> int:
 
 def is_judged(function: FunctionState) -> bool:
     """Tell whether a change of a function may be suspected: also of one that is not learned to its end."""
-    return function.state in FINISHED or (function.state in LEARNING and function.violations.ready)
+    state = function.phase.state  # not by a property: this is asked for all functions
+    return state in FINISHED or (state in LEARNING and function.violations.ready)
 
 
 def _why_not(function: FunctionState, used: int, most: int, means: Means) -> Reason:

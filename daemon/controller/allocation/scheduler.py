@@ -8,19 +8,19 @@ from __future__ import annotations
 import heapq
 import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from specmine.daemon.config.settings import SECOND, Settings
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.hotness import Ancestry, Total, in_order, is_worth_it, own_share, total_of
-from specmine.daemon.controller.phase import FINISHED, State
+from specmine.daemon.controller.phase import FINISHED, LEARNING, State
 from specmine.model.observation import Kind
 
 from .called import with_called
 from .checks import check_calls, with_checks, with_open, with_suspected, with_watching
 from .function_request import PAID_HITS, dearness_of
-from .learning import LEARNING, is_judged, patience, with_learning
+from .learning import is_judged, patience, with_learning
 from .looks_inside import with_looks
 from .means import Means, Plan
 from .request import AT_ONCE, affordable_window, first_look, price
@@ -51,44 +51,54 @@ ENOUGH_KNOWN, MANY_WAIT = 24, 8
 def plan(functions: Mapping[str, FunctionState], means: Means, settings: Settings) -> Plan:
     """Allocate the budget: first looks, what is suspected or violated, checks, looks inside, learning by utility."""
     total = total_of(functions.values(), means.runtime)
-    means = replace(means, backlog=_backlog_of(functions, settings))
+    candidates, begun = _parted(functions)
+    finished = [function for function in begun if function.state in FINISHED]
+    learning = [function for function in begun if function.state in LEARNING]
+    means = replace(means, backlog=_backlog_of(begun, settings))
     pace = 1 + (PACE_UNDER_PRESSURE - 1) * means.pressure
-    window_calls = _window_calls(functions, means, settings)
+    window_calls = _window_calls(functions.values(), len(learning), means, settings)
     settings = replace(settings, window_calls=window_calls, pace=pace * means.stretch**2)
     unseen = most_unseen(functions, total, means.loop_waits, settings)
     around = Ancestry(functions)
-    result = _first_looks(functions, total, means, settings, unseen, around)
-    finished = [function for function in functions.values() if function.state in FINISHED]
+    judged = [function for function in begun if is_judged(function)]
+    doubted = _is_doubted(judged, means)
+    result = _first_looks(candidates, learning, total, means, settings, unseen, around, doubted=doubted)
     settings = replace(settings, check_calls=min(settings.check_calls, check_calls(finished, means, settings)))
     checking = replace(settings, pace=pace * means.check_stretch)
-    judged = [function for function in functions.values() if is_judged(function)]
     result = with_suspected(judged, result, means, settings)
     result = with_open(functions.values(), result, means, settings)
     result = with_called(functions, result, means, settings)
     result = with_checks(finished, total, result, means, checking, around)
-    result = with_looks(functions.values(), result, means, settings)
-    result = with_learning(functions, total, result, means, settings, unseen)
+    result = with_looks(begun, result, means, settings)
+    result = with_learning(begun, total, result, means, settings, unseen)
     return with_watching(finished, result, means, checking)
 
 
-def _window_calls(functions: Mapping[str, FunctionState], means: Means, settings: Settings) -> int:
+def _parted(functions: Mapping[str, FunctionState]) -> tuple[list[FunctionState], list[FunctionState]]:
+    """Return the candidates, which are most of the functions, and all others: these alone are looked at again."""
+    candidates, begun, candidate = list[FunctionState](), list[FunctionState](), State.CANDIDATE
+    for function in functions.values():
+        (candidates if function.phase.state is candidate else begun).append(function)
+    return candidates, begun
+
+
+def _window_calls(functions: Iterable[FunctionState], learning: int, means: Means, settings: Settings) -> int:
     """Return how many calls a window is to hold: fewer while many functions wait, and where calls were found dear.
 
     In steps of two: a change breaks the windows that are running.
     """
-    learning = sum(function.state in LEARNING for function in functions.values())
-    dear = [dearness_of(one, means) for one in functions.values() if one.probe.paid.hits >= PAID_HITS]
+    dear = [dearness_of(one, means) for one in functions if one.probe.paid.hits >= PAID_HITS]
     crowd = max(1.0, learning / AT_ONCE) ** 2 * (statistics.median(dear) if dear else 1.0)
     return affordable_window(means.income / 2 ** round(math.log2(crowd)), means.prices, settings)
 
 
-def _backlog_of(functions: Mapping[str, FunctionState], settings: Settings) -> float:
+def _backlog_of(functions: Sequence[FunctionState], settings: Settings) -> float:
     """Return how far too few functions have levels while others wait for theirs, in [0, 1].
 
     What is hardly called, or did not become stable in many windows, does not count: it may wait for hours.
     """
-    known = sum(_has_levels(function) for function in functions.values())
-    waiting = sum(_may_soon_have_levels(function, settings) for function in functions.values())
+    known = sum(_has_levels(function) for function in functions)
+    waiting = sum(_may_soon_have_levels(function, settings) for function in functions)
     return max(0.0, 1 - known / ENOUGH_KNOWN) * min(1.0, waiting / MANY_WAIT)
 
 
@@ -109,11 +119,9 @@ def _is_wanted(function: FunctionState) -> bool:
     return bool(named) or function.provisional is not None
 
 
-def _least_share(functions: Mapping[str, FunctionState], total: Total, means: Means, settings: Settings) -> float:
+def _least_share(learning: Iterable[FunctionState], total: Total, means: Means, settings: Settings) -> float:
     """Return what a candidate must have more of the time for a first look: what it costs, those that wait would get."""
-    waiting = (
-        own_share(one, total, means.loop_waits.get(one.key, 0.0)) for one in functions.values() if one.state in LEARNING
-    )
+    waiting = (own_share(one, total, means.loop_waits.get(one.key, 0.0)) for one in learning)
     backlog = _backlog(means, settings)
     most = heapq.nlargest(backlog, waiting)
     return most[-1] if len(most) == backlog else -1.0
@@ -132,38 +140,40 @@ def _backlog(means: Means, settings: Settings) -> int:
     return round(min(max(0.5 * means.income * BACKLOG_SECONDS / function_ns, SMALL_BACKLOG), BACKLOG))
 
 
-def _is_doubted(functions: Mapping[str, FunctionState], means: Means) -> bool:
+def _is_doubted(judged: Iterable[FunctionState], means: Means) -> bool:
     """Tell whether what is hot now may be hot because of a change: it is not looked at for the first time then."""
     unusual = means.income > UNUSUAL * means.lasting
     if not unusual and means.pressure <= 0:
         return False
-    judged = [one.violations for one in functions.values() if is_judged(one)]
-    if unusual and any(one.standing or one.evidence for one in judged):
+    found = [one.violations for one in judged]
+    if unusual and any(one.standing or one.evidence for one in found):
         return True
-    return means.pressure > 0 and any(one.urgency for one in judged)
+    return means.pressure > 0 and any(one.urgency for one in found)
 
 
 def _first_looks(
-    functions: Mapping[str, FunctionState],
+    candidates: Sequence[FunctionState],
+    learning: Iterable[FunctionState],
     total: Total,
     means: Means,
     settings: Settings,
     first: str,
     around: Ancestry,
+    *,
+    doubted: bool,
 ) -> Plan:
     """Time a window of the most promising candidates, each until its quota of hits is used; ``first`` comes first."""
-    candidates = {key: function for key, function in functions.items() if function.state is State.CANDIDATE}
-    watches = {key: one.probe.watch for key, one in candidates.items() if one.probe.watch is not None}
-    least = _least_share(functions, total, means, settings)
+    watches = {one.key: one.probe.watch for one in candidates if one.probe.watch is not None}
+    least = _least_share(learning, total, means, settings)
     unseen = [
         function
-        for function in candidates.values()
+        for function in candidates
         if function.probe.watch is None
         and is_worth_it(function, total)
         and (_is_wanted(function) or function.key == first or _proven_share(function, total, means) > least)
     ]
     cash, taken = LOOKING_SHARE * means.cash, 0.0
-    if _is_doubted(functions, means) or means.cash < -means.lasting * LOOKS_OWED_NS / SECOND:
+    if doubted or means.cash < -means.lasting * LOOKS_OWED_NS / SECOND:
         unseen = []
     most = means.slots // 2 if means.slow_links else LOOKS_AT_ONCE
     ordered = sorted(in_order(unseen, total, means.loop_waits), key=lambda function: function.key != first)

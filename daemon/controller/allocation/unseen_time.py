@@ -37,10 +37,12 @@ def most_unseen(
         The share of the time of functions that waits for work in main loops.
     settings : Settings
     """
+    least_ns = LEAST_SHARE * total.cpu_ns
     wide = {
         key: working_ns
         for key, function in functions.items()
-        if (working_ns := _working_ns(function, loop_waits)) >= LEAST_SHARE * total.cpu_ns > 0
+        if function.profile.inclusive_ns >= least_ns > 0  # few are, and the rest takes time
+        and (working_ns := _working_ns(function, loop_waits)) >= least_ns
         and _may_be_learned(function, loop_waits, settings)
     }
     if not wide:
@@ -51,7 +53,7 @@ def most_unseen(
     most_ns, first = max(
         (time_ns * (1 - _seen(key, functions, above)) - below_ns.get(key, 0.0), key) for key, time_ns in wide.items()
     )
-    return first if most_ns >= LEAST_SHARE * total.cpu_ns else ""
+    return first if most_ns >= least_ns else ""
 
 
 def _working_ns(function: FunctionState, loop_waits: Mapping[str, float]) -> float:

@@ -144,7 +144,8 @@ def test_a_child_that_executed_the_program_by_itself_is_not_taken_for_a_fork(tmp
         gate.write_text("go\n")
         wait_until(lambda: len(family(child.pid)) == 2, "the copy")
         copy = family(child.pid)[1]
-        wait_until(lambda: Path(f"/proc/{copy}/cmdline").read_text().split("\0")[2] == f"read line < {end}", "its exec")
+        command = "\0".join([str(path), "-c", f"read line < {end}", ""])  # none amid the exec
+        wait_until(lambda: Path(f"/proc/{copy}/cmdline").read_text() == command, "its exec")
         tracker.events(np.array([(EVENT_EXEC, copy, 0, 0)], EVENT), 1)
         tracker.rescan()
         tracker.look_around(2)

@@ -223,7 +223,7 @@ def test_a_function_that_is_being_explained_is_looked_into_as_well() -> None:
     functions = {each.key: each for each in (explaining, *CALLED)}
     total = total_of(functions.values())
     start = Plan(watches={made["top"].function: made["top"]}, left=1e7, cash=5e7)
-    assert with_learning(functions, total, start, MEANS, Settings()).watches[TOP.key] is made["top"]
+    assert with_learning(functions.values(), total, start, MEANS, Settings()).watches[TOP.key] is made["top"]
     timing = replace(CALLED[0], phase=Phase(state=State.TIMING))
     assert set(planned([explaining, timing, CALLED[1]])) == {"top", "miss"}
 
