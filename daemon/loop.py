@@ -38,10 +38,13 @@ POLL_EVERY_NS = 50 * MS
 """How often the source is asked at most ..."""
 REST_NS, REST_PART, SEARCHING_NS = 300 * MS, 1 / 15, 15_000 * MS
 """... and unless a watched process needs it at once: what links and names report meanwhile is taken in together. Not
-in the first seconds, nor so long where windows are short; twice as long while our own CPU time must be saved."""
+in the first seconds, nor so long where windows are short."""
+SPARED = 3.0
+"""With no CPU time of our own left turns come so many times further apart, beside the once that they do anyway: one
+costs as much as two thirds of a window, whatever comes in it. While something is awaited twice, no more."""
 IDLE_POLL_NS, WINDOW_PART = 500 * MS, 0.05
-"""... and at least, or half as often under pressure: hits are counted in the kernel meanwhile. Twice as often where
-windows are short: they must not end late by more than this part of their length."""
+"""... and at least: hits are counted in the kernel meanwhile. Twice as often where windows are short: they must not end
+late by more than this part of their length while there is CPU time of our own."""
 LONGEST_IDLE_NS, FRESH_NS = 3_000 * MS, 5_000 * MS
 """Where what we may use is overspent both grow with the square of the stretch, up to this: turns give way before checks
 do. Not while something is awaited; a program that began so lately may be."""
@@ -161,8 +164,10 @@ def _idle_ns(state: ControllerState) -> int:
 
 def _stretched(usual_ns: int, state: ControllerState) -> int:
     cost = state.agent_cost
-    stretch = 1.0 if cost.stretch <= 1 or _is_awaited(state) else cost.stretch**2
-    return min(round(usual_ns * (1 + cost.pressure) * stretch), max(usual_ns, LONGEST_IDLE_NS))
+    if cost.pressure <= 0:
+        return usual_ns
+    spared = 1.0 if _is_awaited(state) else SPARED * cost.stretch**2
+    return min(round(usual_ns * (1 + cost.pressure * spared)), max(usual_ns, LONGEST_IDLE_NS))
 
 
 def _is_awaited(state: ControllerState) -> bool:

@@ -28,7 +28,8 @@ def arrived(state: ControllerState, batch: Batch) -> tuple[ControllerState, tupl
     before, now_ns = state.functions, batch.now_ns
     state = absorbed(state, batch)
     functions = dict(state.functions)
-    admit_named(functions, now_ns)
+    if state.settings.watch:
+        admit_named(functions, now_ns)
     admit_while_asked(functions, state)
     for refusal in batch.refusals:
         if refusal.function in functions:

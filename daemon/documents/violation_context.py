@@ -19,7 +19,8 @@ MOST_CALLERS, LEAST_SHARE = 2, 0.1
 
 def violations_of(state: ControllerState) -> tuple[Violation, ...]:
     """Return all violations that are open or closed lately, of all functions."""
-    return tuple(one for function in state.functions.values() for one in function.violations.all)
+    changed = (each.violations for each in state.functions.values())
+    return tuple(one for each in changed if each.standing or each.closed for one in each.all)
 
 
 def context_of(state: ControllerState) -> Context:

@@ -248,14 +248,18 @@ class StoreRecorder:
     @staticmethod
     def _is_news(old: FunctionState | None, new: FunctionState, *, everything: bool) -> bool:
         """Whether a function's record is to be written: at once if its state changed, else from time to time."""
-        if new.state is State.CANDIDATE and new.history.totals.observations == 0:
+        if old is new:
+            return False
+        if new.phase.state is State.CANDIDATE and new.history.totals.observations == 0:
             return False  # found again by sampling
-        return old is None or old.state is not new.state or (everything and old is not new)
+        return old is None or old.state is not new.state or everything
 
     def _put_verdicts(self, state: ControllerState) -> None:
         offset = utc_offset_ns(state)
         news = []
         for key, function in state.functions.items():
+            if not function.verification.checks and function.provisional is None:
+                continue
             for subject, check in _checks(function):
                 if self._verdicts.get((key, subject)) != check.verdict:
                     self._verdicts[key, subject] = check.verdict

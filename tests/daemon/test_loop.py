@@ -211,8 +211,8 @@ def test_safety_does_not_wait_until_cpu_time_of_our_own_is_left(kind: type[Wakea
 @pytest.mark.parametrize(
     ("stretch", "hertz", "age_s", "urgent", "rest_s"),
     [
-        (1.0, 0, 60, False, 0.6),
-        (2.0, 0, 60, False, 2.4),
+        (1.0, 0, 60, False, 1.2),
+        (2.0, 0, 60, False, 3.0),
         (4.0, 0, 60, False, 3.0),
         (4.0, 49, 60, False, 3.0),
         (4.0, 0, 2, False, 0.6),
