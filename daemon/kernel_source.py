@@ -9,7 +9,8 @@ from specmine.daemon.host.cpu_limits import cpu_limits
 from specmine.model.batch import Source
 from specmine.probes.kernel.cache import DEFAULT, default_folder
 from specmine.probes.process.selection import Selection
-from specmine.probes.source import BpfSource, SourceSettings
+from specmine.probes.settings import SourceSettings
+from specmine.probes.source import BpfSource
 
 DEFAULT_CACHE = DEFAULT
 

@@ -1,7 +1,8 @@
 """The kernel side: everything that touches BPF, ELF files and /proc.
 
-``source`` assembles it and is polled by the daemon's loop. ``presence`` says whether probes are there at all,
-``spending`` what they have cost, ``doctor`` what this host allows, ``process_checks`` what a process does.
+``parts`` makes its parts and joins them, ``source`` polls them for the daemon's loop. ``presence`` says whether probes
+are there at all, ``spending`` what they have cost, ``doctor`` what this host allows, ``process_checks`` what a process
+does.
 
 - Which processes? ``process/``
 - Which functions are hot? ``sampling/``. What are they called, and who calls them? ``symbols/``

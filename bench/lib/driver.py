@@ -12,7 +12,8 @@ from pathlib import Path
 from specmine.model.batch import Watch
 from specmine.model.observation import Kind
 from specmine.probes.process.selection import Selection
-from specmine.probes.source import BpfSource, SourceSettings
+from specmine.probes.settings import SourceSettings
+from specmine.probes.source import BpfSource
 from specmine.probes.timing.function.timed_function import TimedFunction
 from tests.support import source_driver
 
@@ -39,13 +40,13 @@ class Driver(source_driver.Driver):
         """Put a probe on a function and wait until it is on; return the function's key."""
         key = self.key(name)
         self.source.apply(Watch(function=key, kind=kind, **how))  # type: ignore[arg-type]
-        registry = self.source._registry
+        registry = self.source.parts.registry
         self.poll(lambda: key in registry.by_function and registry.by_function[key].attachment.on_ns)
         return key
 
     def timed(self, name: str) -> TimedFunction:
         """Return what the kernel side holds of a watched function; does not poll."""
-        registry = self.source._registry
+        registry = self.source.parts.registry
         return next(timed for key, timed in registry.by_function.items() if self.functions[key].name == name)
 
     def way(self, name: str) -> str:

@@ -200,7 +200,7 @@ class Toggled:
             elif not self._on:
                 time.sleep(_TICK_S)
                 batches.append(self.inner.poll(time.monotonic_ns()))
-                if any(w.attachment.links for w in self.inner._registry.by_function.values()):
+                if any(w.attachment.links for w in self.inner.parts.registry.by_function.values()):
                     raise RuntimeError("a probe came on in a phase without probes")
         return self._as_seen(batches)
 
@@ -219,7 +219,7 @@ class Toggled:
 
     def _all_off(self, now_ns: int) -> None:
         """Take all probes and samplers off; nothing comes on by itself."""
-        watching, finder = self.inner._registry, self.inner._profiler
+        watching, finder = self.inner.parts.registry, self.inner.parts.profiler
         watching.windows.drain(watching.by_function.values(), now_ns)
         for w in watching.by_function.values():
             if not w.attachment.links:
@@ -238,8 +238,8 @@ class Toggled:
 
     def _all_on(self, hidden_ns: int, now_ns: int) -> None:
         """Go on as if no time had passed."""
-        watching, finder = self.inner._registry, self.inner._profiler
-        watching.switch(off=self.inner._off)
+        watching, finder = self.inner.parts.registry, self.inner.parts.profiler
+        watching.switch(off=self.inner.parts.presence.off)
         for w in watching.by_function.values():
             w.schedule.attach_at(w.schedule.next_on_ns + hidden_ns)
             if w.window is not None:

@@ -42,13 +42,13 @@ class Bench:
         found = symbols(path)
         self.offsets = [found[f"f{number:03d}"] for number in range(FUNCTIONS)]
         self.places = places_in(target.pid, path, self.offsets)
-        for slot, _ in driver.source._registry._free:
+        for slot, _ in driver.source.parts.registry._free:
             slot.set_limit(NO_LIMIT)  # else the first hit would detach the link
 
     @property
     def links(self) -> Links:
         """The product's links."""
-        return self.driver.source._links
+        return self.driver.source.parts.links
 
     def link(self, first: int, count: int, kind: Kind) -> int:
         """Link so many functions at once; return the number of the link once it is made."""

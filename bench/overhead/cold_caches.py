@@ -91,7 +91,7 @@ def looped(target: Spoken, work: tuple[int, int, int], called: int) -> float:
 def measured(driver: Driver, target: Spoken, work: tuple[int, int, int], rounds: int) -> tuple[float, float, float]:
     """Return what a timed call adds, what is recorded of it and what its handler takes: medians and a mean, ns."""
     slot = driver.timed("empty").slot
-    histogram = driver.source._registry.windows._histogram
+    histogram = driver.source.parts.registry.windows._histogram
     before = histogram[slot.number].copy()
     handlers, took_ns = driver.counted("empty", "handlers_timed"), driver.counted("empty", "handler_ns")
     added = []

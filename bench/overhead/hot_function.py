@@ -37,7 +37,8 @@ from specmine.daemon.kernel_source import DEFAULT_CACHE
 from specmine.daemon.loop import run
 from specmine.daemon.worker.process import ProcessWorker
 from specmine.probes.process.selection import Selection
-from specmine.probes.source import BpfSource, SourceSettings
+from specmine.probes.settings import SourceSettings
+from specmine.probes.source import BpfSource
 
 WARM_S = 10.0
 STEP_NS, WINDOW = 10_000_000, 10

@@ -23,7 +23,8 @@ from specmine.model.observation import Kind
 from specmine.probes.kernel import loader
 from specmine.probes.kernel.maps import bpf
 from specmine.probes.process.selection import Selection
-from specmine.probes.source import BpfSource, SourceSettings
+from specmine.probes.settings import SourceSettings
+from specmine.probes.source import BpfSource
 
 ENABLE_STATS = 32
 """Command of bpf(): run times of programs are counted while its descriptor is open."""
@@ -92,8 +93,7 @@ def kernel_time_ns(program: Path, way: str, callees: int, cache: Path) -> float:
         driver.poll(lambda: all(driver.counted(name, "timed") > 2000 for name in names))
         if driver.way("outer") != {"sessions": "session", "return sites": "sites"}[way]:
             raise SystemExit(f"outer is timed by {driver.way('outer')}, not by {way}")
-        loaded = source._loaded
-        assert loaded is not None
+        loaded = source.parts.loaded
         programs = [loaded.programs[name] for name in PROGRAMS[way]]
         before, timed = sum(map(run_time, programs)), sum(driver.counted(name, "timed") for name in names)
         driver.poll(lambda: sum(driver.counted(name, "timed") for name in names) > timed + CALLS)

@@ -35,7 +35,8 @@ from specmine.daemon.worker.process import ProcessWorker
 from specmine.model.batch import PURPOSES
 from specmine.model.clock import SystemClock
 from specmine.probes.process.selection import Selection
-from specmine.probes.source import BpfSource, SourceSettings
+from specmine.probes.settings import SourceSettings
+from specmine.probes.source import BpfSource
 
 FIRST = 10
 LEAST_CALLS = 100

@@ -43,7 +43,8 @@ from specmine.daemon.kernel_source import DEFAULT_CACHE
 from specmine.daemon.loop import Step, run
 from specmine.daemon.worker.process import ProcessWorker
 from specmine.probes.process.selection import Selection
-from specmine.probes.source import BpfSource, SourceSettings
+from specmine.probes.settings import SourceSettings
+from specmine.probes.source import BpfSource
 
 WARM_S = 15.0
 """Mined before the first pair: functions are found and the first are timed."""

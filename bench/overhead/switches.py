@@ -30,7 +30,8 @@ from bench.lib.server_load import LAST_CPU
 from specmine.daemon.kernel_source import DEFAULT_CACHE
 from specmine.probes.kernel.structs import SWITCHES_A_TIMED
 from specmine.probes.process.selection import Selection
-from specmine.probes.source import BpfSource, SourceSettings
+from specmine.probes.settings import SourceSettings
+from specmine.probes.source import BpfSource
 
 PHASE_S, SETTLE_S = 0.25, 0.05
 NOBODY = 1 << 16
@@ -93,7 +94,7 @@ def costs(pid: int, switches: Callable[[], int], pairs: int, how: str) -> tuple[
         for _ in range(20):
             source.poll(time.monotonic_ns())
             time.sleep(0.05)
-        finder, links = source._profiler, source._links
+        finder, links = source.parts.profiler, source.parts.links
         for _ in range(pairs):
             took = {}
             for on in random.sample([True, False], 2):

@@ -27,7 +27,8 @@ from pathlib import Path
 from specmine.model.batch import Unwatch, Watch
 from specmine.model.observation import Kind
 from specmine.probes.process.selection import Selection
-from specmine.probes.source import BpfSource, SourceSettings
+from specmine.probes.settings import SourceSettings
+from specmine.probes.source import BpfSource
 from tests.support.stackdump import BPF, attached, compiled_programs, kernel
 
 HERE = Path(__file__).resolve().parent

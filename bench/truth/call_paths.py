@@ -26,7 +26,8 @@ from specmine.model.function import Function
 from specmine.model.observation import Kind
 from specmine.probes.elf.facts import Grade
 from specmine.probes.process.selection import Selection
-from specmine.probes.source import BpfSource, SourceSettings
+from specmine.probes.settings import SourceSettings
+from specmine.probes.source import BpfSource
 from tests.support.stackdump import Dumper, Tally
 
 FUNCTIONS = 16
@@ -96,8 +97,8 @@ class Run:
 
     def describe(self, tgid: int, address: int) -> str:
         """Return an address as module and offset."""
-        member = self.source._programs.members.get(tgid)
-        place = self.source._modules.find(member.layout, address) if member else None
+        member = self.source.parts.programs.members.get(tgid)
+        place = self.source.parts.modules.find(member.layout, address) if member else None
         return f"{place[0].name}+0x{place[1]:x}" if place else hex(address)
 
 
@@ -115,7 +116,7 @@ def measured(name: str, pid: int, seconds: float, stacks: int, *, verbose: bool)
         walks = Counter(run.last.unwinding) - walks
         run.source.apply(Sampling(hertz=0))
         tally = compared(run, [key for key in chosen if run.timed[key]], seconds, stacks)
-        rows = run.source._modules.row_bytes
+        rows = run.source.parts.modules.row_bytes
     finally:
         run.source.close()
     timed, whole = sum(run.timed.values()), sum(run.whole.values())
@@ -161,17 +162,16 @@ def timed_by_path(run: Run, chosen: list[str], seconds: float) -> None:
 
 def compared(run: Run, chosen: list[str], seconds: float, stacks: int) -> Tally:
     """Dump stacks and unwind them again."""
-    loaded, tally = run.source._loaded, Tally()
-    assert loaded is not None
+    loaded, tally = run.source.parts.loaded, Tally()
     sites = defaultdict(list)
     for key in chosen:
-        module = run.source._symbolizer.module_of[key]
-        (site,) = run.source._reader.sites(module.fd, [run.functions[key].offset], kernel_emulates_nops=False)
+        module = run.source.parts.symbolizer.module_of[key]
+        (site,) = run.source.parts.reader.sites(module.fd, [run.functions[key].offset], kernel_emulates_nops=False)
         if site.grade is not Grade.REFUSED:
             sites[module].append(site.offset)
     dumper = Dumper(loaded)
     try:
-        for pid in sorted(run.source._programs.members)[-MAX_PIDS:]:
+        for pid in sorted(run.source.parts.programs.members)[-MAX_PIDS:]:
             for module, offsets in sites.items():
                 dumper.probe(module.fd, sorted(set(offsets)), pid)
         dumper.sample(997)

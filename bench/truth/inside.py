@@ -33,7 +33,8 @@ from specmine.model.batch import Unwatch
 from specmine.model.buckets import BUCKETS, bucket_of
 from specmine.model.observation import Kind, Observation
 from specmine.probes.process.selection import Selection
-from specmine.probes.source import BpfSource, SourceSettings
+from specmine.probes.settings import SourceSettings
+from specmine.probes.source import BpfSource
 
 SLOW_NS = 400_000
 ENOUGH = 60

@@ -20,7 +20,8 @@ from bench.lib.driver import ROOT, Driver, table
 from specmine.model.batch import Watch
 from specmine.model.observation import Kind
 from specmine.probes.process.selection import Selection
-from specmine.probes.source import BpfSource, SourceSettings
+from specmine.probes.settings import SourceSettings
+from specmine.probes.source import BpfSource
 
 DELAYS_MS = (0, 50, 100, 250, 500)
 BEFORE_MS, AFTER_S = 1500, 0.7
@@ -53,7 +54,7 @@ def ended(driver: Driver, program: Path, delay_ms: int) -> tuple[str, bool]:
     time.sleep(random.uniform(0, POLL_S))  # polls come at no certain time after the load
     while child.poll() is None and time.monotonic() - began < (BEFORE_MS + delay_ms) / 1e3 + AFTER_S:
         driver.step()
-        timed = list(driver.source._registry.by_function.values())
+        timed = list(driver.source.parts.registry.by_function.values())
         if time.monotonic() - began < BEFORE_MS / 1e3 and timed and timed[0].attachment.on_ns:
             way = "sites" if timed[0].by_site else "session"
         time.sleep(POLL_S)

@@ -32,7 +32,8 @@ from specmine.daemon.foreground import MineOptions, mine
 from specmine.model.observation import Kind
 from specmine.probes.kernel.maps import bpf
 from specmine.probes.process.selection import Selection
-from specmine.probes.source import BpfSource, SourceSettings
+from specmine.probes.settings import SourceSettings
+from specmine.probes.source import BpfSource
 
 TARGETS = Path(__file__).resolve().parents[1] / "targets"
 SPECMINE = Path(sys.executable).parent / "specmine"
@@ -237,8 +238,7 @@ def kernel_time_ns(program: Path, cpu: int, waiting: bool) -> float:
     settings = SourceSettings(waiting=waiting, sampling=False, watch=("demand",), links=("session",), cache=cache)
     with pinned(cpu, program, 20) as child, opened(BpfSource([Selection(pid=child.pid)], settings)) as driver:
         driver.watch("demand", Kind.TIME, window_calls=10_000)
-        loaded = driver.source._loaded
-        assert loaded is not None
+        loaded = driver.source.parts.loaded
         before = run_times(loaded.programs["call_time_session"])
         driver.poll(lambda: len(driver.observations) >= 3)
         after = run_times(loaded.programs["call_time_session"])

@@ -34,7 +34,8 @@ from specmine.model.buckets import BUCKETS, bucket_of
 from specmine.model.inside.waits import Waits, pooled_waits
 from specmine.model.observation import Kind
 from specmine.probes.process.selection import Selection
-from specmine.probes.source import BpfSource, SourceSettings
+from specmine.probes.settings import SourceSettings
+from specmine.probes.source import BpfSource
 
 SLOW_NS = 150_000
 """Usual calls take 20 us."""

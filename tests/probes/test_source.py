@@ -19,7 +19,8 @@ from specmine.probes.kernel.maps import kernel_at_least
 from specmine.probes.process.mappings import executable_mappings
 from specmine.probes.process.selection import Selection
 from specmine.probes.process_checks import made_at_run_time
-from specmine.probes.source import BpfSource, SourceSettings
+from specmine.probes.settings import SourceSettings
+from specmine.probes.source import BpfSource
 from tests.support.patience import patient
 from tests.support.source_driver import Driver, counts_of, driven, running
 
@@ -135,7 +136,7 @@ def test_counts_what_the_program_counts(program: Programs) -> None:
     """Callers are counted as their callees: z as often as b and c that call it, and not more than the program says."""
     with running(program("paths"), patient(600), 2000) as child, driven(child.pid, "a", "z") as driver:
         keys = [driver.watch(name, Kind.TIME, window_calls=10**9, window_ns=10**12) for name in ("a", "z")]
-        watching, counters = driver.source._registry, driver.source._counters
+        watching, counters = driver.source.parts.registry, driver.source.parts.counts.counters
         driver.poll(
             lambda: all(key in watching.by_function and watching.by_function[key].attachment.on_ns for key in keys)
         )
@@ -262,7 +263,7 @@ def test_what_no_ring_buffer_had_room_for_is_counted_and_made_up_for(
             subprocess.run(["/bin/true"], check=True)
         with running(program("paths"), 600) as child:
             driver = Driver(source)
-            driver.poll(lambda: child.pid in source._programs.members)
+            driver.poll(lambda: child.pid in source.parts.programs.members)
             assert driver.last.lost["unsent_events"] >= 20
             assert driver.last.lost["unsent_paths"] == driver.last.lost["unsent_alarms"] == 0
     finally:

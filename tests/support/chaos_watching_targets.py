@@ -18,7 +18,8 @@ from specmine.model.function import Function
 from specmine.model.histogram import EMPTY, Histogram
 from specmine.model.observation import Kind
 from specmine.probes.process.selection import Selection
-from specmine.probes.source import BpfSource, SourceSettings
+from specmine.probes.settings import SourceSettings
+from specmine.probes.source import BpfSource
 from specmine.probes.timing.function.timed_function import TimedFunction
 from tests.support.breakpoints import Text, family
 from tests.support.chaos_building import offsets
@@ -208,7 +209,7 @@ class _Run:
         return {key: (each, name) for each in self.members for name, key in each.keys.items()}
 
     def watched(self, key: str) -> TimedFunction | None:
-        return self.source._registry.by_function.get(key)
+        return self.source.parts.registry.by_function.get(key)
 
     def poll(self, done: Callable[[], object], limit_s: float = LIMIT_S) -> None:
         end = time.monotonic() + limit_s
@@ -256,7 +257,7 @@ class _Run:
         given_up = {r.function for r in self.refusals}
         for key in self.by_key:
             w = self.watched(key)
-            if key in self.source._later_requests._held:  # only counted until the programs for call paths come
+            if key in self.source.parts.later_requests._held:  # only counted until the programs for call paths come
                 return False
             if not (w.attachment.on_ns if w is not None else key in (given_up if key not in refused else refused)):
                 return False
@@ -264,12 +265,12 @@ class _Run:
 
     def _followed(self) -> bool:
         """Tell whether it is known of all processes how they leave frames, so that their work is not over before."""
-        following = self.source._nonlocal_exits
+        following = self.source.parts.nonlocal_exits
         asked = None in following._places.values()
         return not asked and not any(each.pending for each in following._processes.values())
 
     def _counters(self, slot: int) -> dict[str, int]:
-        return {each: int(self.source._counters[slot][each]) for each in _COUNTS}
+        return {each: int(self.source.parts.counts.counters[slot][each]) for each in _COUNTS}
 
     def let_work(self) -> None:
         """Let the targets work to their end and read what was counted."""
@@ -296,7 +297,7 @@ class _Run:
 
     def _cut(self) -> None:
         """Have the open windows told as well."""
-        watching = self.source._registry
+        watching = self.source.parts.registry
         watching.windows.drain(watching.by_function.values(), time.monotonic_ns())
         for w in watching.by_function.values():
             if w.watch.kind is not Kind.COUNT and watching.windows.timed(w):
@@ -307,7 +308,7 @@ class _Run:
 
     def take_off(self) -> None:
         """Take all probes off and see that none is left in the targets' memory."""
-        for key in list(self.source._registry.by_function):
+        for key in list(self.source.parts.registry.by_function):
             self.source.apply(Unwatch(function=key))
         for each in self.members:
             with Text(family(each.child.pid)) as text:

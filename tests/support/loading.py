@@ -10,7 +10,8 @@ from pathlib import Path
 from specmine.model.errors import SpecmineError
 from specmine.probes.kernel.loader import loaded_earlier
 from specmine.probes.process.selection import Selection
-from specmine.probes.source import BpfSource, SourceSettings
+from specmine.probes.settings import SourceSettings
+from specmine.probes.source import BpfSource
 
 
 def load_once(cache: Path) -> None:

@@ -20,7 +20,8 @@ from specmine.probes.kernel.loader import map_sizes
 from specmine.probes.kernel.maps import map_array
 from specmine.probes.kernel.structs import LAYOUT, RANGE_ROWS
 from specmine.probes.process.selection import Selection
-from specmine.probes.source import BpfSource, SourceSettings
+from specmine.probes.settings import SourceSettings
+from specmine.probes.source import BpfSource
 from tests.support.stackdump import DUMP, Dumper
 
 TARGET = Path(__file__).parent / "data" / "stacks.npz"
@@ -60,11 +61,10 @@ def recorded(command: list[str]) -> list[tuple[np.void, list[int], np.void, dict
     try:
         source.start()
         end = time.monotonic() + 20
-        while source._modules.busy or time.monotonic() < end - 18:
+        while source.parts.modules.busy or time.monotonic() < end - 18:
             source.poll(time.monotonic_ns())
             time.sleep(0.02)
-        loaded = source._loaded
-        assert loaded is not None
+        loaded = source.parts.loaded
         sizes = map_sizes(64 << 20, BUCKETS)
         layouts = map_array(loaded.maps["layouts"], sizes["layouts"], LAYOUT)
         arrays = {name: map_array(loaded.maps[name], sizes[name], "<u8").copy() for name in ("rows", "page_index")}
@@ -78,7 +78,7 @@ def recorded(command: list[str]) -> list[tuple[np.void, list[int], np.void, dict
                 dumper._oracle.stdin.write(data[: DUMP.itemsize])
                 dumper._oracle.stdin.flush()
                 word, *addresses = dumper._oracle.stdout.readline().decode().split()
-                number = source._programs.members[child.pid].layout
+                number = source.parts.programs.members[child.pid].layout
                 if word == "end" and len(found) < STACKS:
                     found.append((record, [int(a, 16) for a in addresses], layouts[number].copy(), arrays))
         dumper.close()

@@ -19,7 +19,8 @@ from specmine.model.observation import Kind, Observation
 from specmine.probes.kernel.loader import LINK_KINDS
 from specmine.probes.kernel.maps import kernel_at_least
 from specmine.probes.process.selection import Selection
-from specmine.probes.source import BpfSource, SourceSettings
+from specmine.probes.settings import SourceSettings
+from specmine.probes.source import BpfSource
 from tests.support.patience import patient
 from tests.support.yielding import yielding
 

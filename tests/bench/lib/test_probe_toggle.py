@@ -15,7 +15,8 @@ from bench.lib.probe_toggle import Toggled
 from specmine.model.batch import Batch, Spent, Watch
 from specmine.model.observation import Kind
 from specmine.probes.process.selection import Selection
-from specmine.probes.source import BpfSource, SourceSettings
+from specmine.probes.settings import SourceSettings
+from specmine.probes.source import BpfSource
 from tests.support.patience import patient
 from tests.support.source_driver import running
 
@@ -81,7 +82,8 @@ def test_time_and_cpu_time_stand_still_in_a_phase_without_probes(monkeypatch: py
     def read(now_ns: int) -> Batch:
         return Batch(now_ns=now_ns, spent=Spent(program_cpu_ns=now_ns))
 
-    inner: Any = SimpleNamespace(poll=read, _registry=nothing, _profiler=finder, _off=False)
+    parts = SimpleNamespace(registry=nothing, profiler=finder, presence=SimpleNamespace(off=False))
+    inner: Any = SimpleNamespace(poll=read, parts=parts)
     toggled = Toggled(inner, 1)
     fake: Any = SimpleNamespace(run=lambda: itertools.cycle([(True, 0.1), (False, 0.25)]))
     seen = [toggled.poll(toggled.now_ns())]
@@ -111,5 +113,5 @@ def _watched(toggled: Toggled) -> str:
 
 
 def _hits(source: BpfSource, key: str) -> int:
-    watching = source._registry
+    watching = source.parts.registry
     return watching.by_function[key].slot.count("hits") if key in watching.by_function else 0

@@ -15,7 +15,8 @@ import pytest
 
 from specmine.probes.elf.facts import Grade
 from specmine.probes.process.selection import Selection
-from specmine.probes.source import BpfSource, SourceSettings
+from specmine.probes.settings import SourceSettings
+from specmine.probes.source import BpfSource
 from tests.support.patience import patient
 from tests.support.stackdump import Dumper, Tally
 
@@ -46,19 +47,18 @@ def compared(cache: Path, command: list[str | Path], *names: str) -> Tally:
     tally = Tally()
     try:
         source.start()
-        loaded = source._loaded
-        assert loaded is not None
+        loaded = source.parts.loaded
         end = time.monotonic() + patient(90)
         found: dict[str, int] = {}
-        while not (len(found) == len(names) and source._modules.busy is False) and time.monotonic() < end:
+        while not (len(found) == len(names) and source.parts.modules.busy is False) and time.monotonic() < end:
             fresh = source.poll(time.monotonic_ns()).functions
             found |= {f.key: f.offset for f in fresh if f.name in names}
             time.sleep(0.02)
         dumper = Dumper(loaded)
         try:
             for key, offset in found.items():
-                module = source._symbolizer.module_of[key]
-                (site,) = source._reader.sites(module.fd, [offset], kernel_emulates_nops=False)
+                module = source.parts.symbolizer.module_of[key]
+                (site,) = source.parts.reader.sites(module.fd, [offset], kernel_emulates_nops=False)
                 assert site.grade is not Grade.REFUSED
                 dumper.probe(module.fd, [site.offset], child.pid)
             dumper.sample(499)

@@ -65,10 +65,10 @@ def test_handlers_are_measured_and_durations_corrected_by_the_law(program: Progr
     with running(program("caches"), 600) as child, driven(child.pid, "warm", "cold", links=links) as driver:
         keys = [driver.watch(name, Kind.TIME) for name in ("warm", "cold")]
         driver.poll(lambda: min(sum(o.function == key for o in driver.observations) for key in keys) >= 3)
-        watching, prices = driver.source._registry, driver.source._prices
+        watching, prices = driver.source.parts.registry, driver.source._prices
         for key in keys:
             w = watching.by_function[key]
-            row = driver.source._counters[w.slot.number]
+            row = driver.source.parts.counts.counters[w.slot.number]
             timed, measured = int(row["timed"]), int(row["handlers_timed"])
             assert 0 < measured <= timed / 32 + 6 * (timed / 32) ** 0.5  # none that an interrupt made long
             assert 1 <= w.handlers.typical <= MOST and 1 <= w.handlers.coldness <= MOST

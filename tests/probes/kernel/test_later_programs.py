@@ -136,10 +136,10 @@ def test_requests_wait_for_their_programs(everything: Loaded, program: Programs)
         keys = [driver.key(name) for name in ("z", "b")]
         for key in keys:
             source.apply(Watch(function=key, kind=Kind.PATH, window_calls=200, minimum_calls=20))
-        assert set(source._later_requests._held) == set(keys)
-        assert [source._registry.by_function[key].watch.kind for key in keys] == [Kind.COUNT, Kind.COUNT]
+        assert set(source.parts.later_requests._held) == set(keys)
+        assert [source.parts.registry.by_function[key].watch.kind for key in keys] == [Kind.COUNT, Kind.COUNT]
         source.apply(Unwatch(function=keys[1]))
         driver.poll(lambda: driver.observations and driver.observations[-1].paths)
-        assert source._later_requests._held == {}
+        assert source.parts.later_requests._held == {}
         assert {each.function for each in driver.observations} == {keys[0]}
         assert {each.name for each in driver.functions.values()} >= {"z", "main"}

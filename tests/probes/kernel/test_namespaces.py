@@ -39,7 +39,7 @@ with running(paths, 600, 2000) as child, driven(child.pid) as driver:
 with running(forks, 600, 64) as child, driven(child.pid, "semop") as driver:
     driver.watch("semop", Kind.PATH)
     driver.poll(lambda: driver.observations)
-    members = driver.source._programs.members
+    members = driver.source.parts.programs.members
     assert {os.readlink(f"/proc/{pid}/exe") for pid in members} == {forks} and len(members) > 1, members
     callers = {p.path.frames[-2].name for p in driver.observations[-1].paths if p.path.complete}
     assert callers >= {"take", "give"}, callers

@@ -18,7 +18,7 @@ Programs = Callable[..., Path]
 
 def counted(driver: Driver, key: str) -> dict[str, int]:
     """Return what the kernel counted at a function."""
-    slot = driver.source._registry.by_function[key].slot
+    slot = driver.source.parts.registry.by_function[key].slot
     return {name: slot.count(name) for name in ("calls", "timed", "unlearnt", "dropped")}
 
 
@@ -27,7 +27,7 @@ def test_calls_through_pointers_are_timed_until_stacks_are_switched(program: Pro
     """Before the first switch nearly all calls are timed, from it on none; no duration is anybody else's."""
     with running(program("contexts"), 600) as child, driven(child.pid, "work") as driver:
         key = driver.watch("work", Kind.TIME, window_calls=200)
-        following = driver.source._nonlocal_exits
+        following = driver.source.parts.nonlocal_exits
         driver.poll(lambda: len(driver.observations) >= 4)
         before = counted(driver, key)
         driver.poll(lambda: counted(driver, key)["calls"] > before["calls"] + 500)
@@ -37,7 +37,7 @@ def test_calls_through_pointers_are_timed_until_stacks_are_switched(program: Pro
 
         child.send_signal(signal.SIGUSR1)
         driver.poll(lambda: following._switchers == {child.pid})
-        driver.poll(lambda: driver.source._registry.by_function[key].ready)
+        driver.poll(lambda: driver.source.parts.registry.by_function[key].ready)
         before = counted(driver, key)
         driver.poll(lambda: counted(driver, key)["calls"] > before["calls"] + 500)
         after = counted(driver, key)

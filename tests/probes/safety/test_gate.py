@@ -163,7 +163,7 @@ def timed(folder: Path, how: str) -> Iterator[tuple[subprocess.Popen[str], Drive
         with driven(child.pid, "work") as driver:
             key = driver.watch("work", Kind.TIME, window_calls=200)
             driver.poll(lambda: driver.observations)
-            yield child, driver, driver.source._registry.by_function[key]
+            yield child, driver, driver.source.parts.registry.by_function[key]
         assert finish(child) > 0
 
 
@@ -179,7 +179,7 @@ def test_return_addresses_stay_where_they_must(tmp_path: Path, how: str) -> None
 def test_a_plain_program_is_timed_by_sessions(tmp_path: Path) -> None:
     """Nothing speaks against replacing return addresses in the same program without any of that."""
     with timed(tmp_path, PLAIN) as (_, driver, w):
-        if driver.source._loaded is None or driver.source._loaded.mode != "session":
+        if driver.source.parts.loaded.mode != "session":
             pytest.skip("this kernel has no session links")
         assert not w.by_site
 
@@ -203,7 +203,7 @@ def test_a_debugger_ends_watching_until_it_is_gone(tmp_path: Path) -> None:
         assert libc.ptrace(DETACH, child.pid, None, None) == 0
 
         def watched_again() -> bool:
-            if key not in driver.source._registry.by_function:
+            if key not in driver.source.parts.registry.by_function:
                 driver.watch("work", Kind.TIME, window_calls=200)
             return len(driver.observations) > before
 
@@ -222,7 +222,7 @@ def test_a_debugger_that_stops_the_program_is_seen_at_once(tmp_path: Path, monke
         driver.poll(lambda: len(driver.observations) > before)  # nobody traces it
         assert libc.ptrace(ATTACH, child.pid, None, None) == 0
         os.waitpid(child.pid, os.WUNTRACED)
-        driver.poll(lambda: not w.attachment.links and not driver.source._registry._links.due_ns())
+        driver.poll(lambda: not w.attachment.links and not driver.source.parts.registry._links.due_ns())
         assert libc.ptrace(DETACH, child.pid, None, None) == 0
 
 

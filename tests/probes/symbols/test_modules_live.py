@@ -17,7 +17,8 @@ from specmine.model.function import Function
 from specmine.model.observation import Kind
 from specmine.probes.process.mappings import executable_mappings
 from specmine.probes.process.selection import Selection
-from specmine.probes.source import BpfSource, SourceSettings
+from specmine.probes.settings import SourceSettings
+from specmine.probes.source import BpfSource
 from specmine.probes.timing.address_spaces import FORKED_NS
 from tests.support.binary_samples import compiled
 from tests.support.patience import patient
@@ -251,11 +252,11 @@ def test_a_file_that_was_closed_is_timed_again(program: Programs, cache: Path, m
                 seen, key = len(driver.observations), driver.watch("z", Kind.TIME, window_calls=200)
                 driver.poll(lambda: len(driver.observations) > seen)
             source.apply(Unwatch(function=key))
-            driver.poll(lambda: len(source._modules.by_file) <= 1)  # the kernel's own
+            driver.poll(lambda: len(source.parts.modules.by_file) <= 1)  # the kernel's own
             return key
 
         key = timed()
-        assert key not in source._symbolizer.functions
+        assert key not in source.parts.symbolizer.functions
         assert timed() == key
     finally:
         source.close()
@@ -283,8 +284,8 @@ def test_children_of_a_server_that_opened_its_libraries_anew(
         child = int(server.stdout.readline())
 
         def place() -> list[int]:
-            member = source._programs.members.get(child)
-            layout = source._modules.layouts.get(member.layout) if member is not None else None
+            member = source.parts.programs.members.get(child)
+            layout = source.parts.modules.layouts.get(member.layout) if member is not None else None
             return [each.start for each in layout.mappings if each.path == str(library)] if layout is not None else []
 
         real = [each.start for each in executable_mappings(child) if each.path == str(library)]

@@ -127,7 +127,7 @@ def test_a_function_that_is_given_up_holds_no_window(program: Programs) -> None:
             key = driver.watch("request", Kind.TIME, window_calls=50)
             driver.poll(lambda number=number: len(driver.observations) >= number)  # type: ignore[misc]
             driver.source.apply(Unwatch(function=key))
-        known = set(driver.source._registry.windows._inside._attached.values())
+        known = set(driver.source.parts.registry.windows._inside._attached.values())
         assert len(known) >= 2
         assert [each for each in known if each.window is not None] == []
 

@@ -31,14 +31,13 @@ def of(driver: Driver, key: str) -> list[Observation]:
 
 def counted(driver: Driver, key: str) -> tuple[int, int, int]:
     """Return how many calls of a function were timed, in how many others were hit, and what was subtracted, ns."""
-    row = driver.source._counters[driver.source._registry.by_function[key].slot.number]
+    row = driver.source.parts.counts.counters[driver.source.parts.registry.by_function[key].slot.number]
     return int(row["timed"]), int(row["nested"]), int(row["nested_ns"])
 
 
 def slots(driver: Driver) -> NDArray[np.void]:
     """Return what the kernel is told of the slots."""
-    loaded = driver.source._loaded
-    assert loaded is not None
+    loaded = driver.source.parts.loaded
     return map_array(loaded.maps["slots"], MAX_SLOTS, SLOT)
 
 
@@ -64,10 +63,10 @@ def test_a_hit_within_a_call_is_subtracted_at_its_price(program: Programs, links
             assert (never, none) == (0, 0)
             return exact
 
-        driver.poll(lambda: all(key in driver.source._registry.by_function for key in keys))
+        driver.poll(lambda: all(key in driver.source.parts.registry.by_function for key in keys))
         driver.poll(lambda: all(counted(driver, key)[0] for key in keys))
         driver.poll(balanced)
-        slot = slots(driver)[driver.source._registry.by_function[keys[3]].slot.number]
+        slot = slots(driver)[driver.source.parts.registry.by_function[keys[3]].slot.number]
         assert subtracted()[1][1] == pytest.approx(int(slot["entry_ns"]) + int(slot["return_ns"]), rel=0.1)
 
 
@@ -81,7 +80,7 @@ def test_what_hits_within_would_spoil_is_timed_without_them(program: Programs, l
         driver.poll(lambda: driver.last.lost["perturbed_calls"] > 0)
         driver.observations.clear()
         driver.poll(lambda: min(len(of(driver, key)) for key in (outer, inner)) >= 3)
-        assert driver.source._registry.by_function[outer].isolated
+        assert driver.source.parts.registry.by_function[outer].isolated
         unspoilt = [
             each.uncertainty_ns < 2 * each.bias_ns + 2 * TOLERABLE * each.histogram.quantile(0.5)
             for each in of(driver, outer)

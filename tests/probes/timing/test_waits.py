@@ -67,7 +67,7 @@ def test_kind_and_place_are_those_of_the_program(program: Programs, mode: str, t
         driver.poll(heard)
     found = largest(told[0])
     wakers = waits_of(told[0])[0].parts[0].wakers
-    if mode in GIVEN and driver.source._profiler.tracepoint.wakeups:
+    if mode in GIVEN and driver.source.parts.profiler.tracepoint.wakeups:
         assert wakers[0].place is not None and wakers[0].share > 0.5
         assert wakers[0].place.name == "giver", "another thread of the program gives what is waited for"
     else:

@@ -174,7 +174,7 @@ def test_single_steps_are_counted_by_the_site_that_makes_them(tmp_path: Path, mo
     with running(binary) as child, driven(child.pid, *names, isolate=False) as d:
         keys = [d.watch(name, Kind.TIME, window_calls=1000) for name in names]
         d.poll(lambda: all(sum(o.function == key for o in d.observations) >= 3 for key in keys))
-        work, jumped, popped = (d.source._registry.by_function[key].slot for key in keys)
+        work, jumped, popped = (d.source.parts.registry.by_function[key].slot for key in keys)
         before = _between_calls(work)  # until both sites are learned
         d.poll(lambda: work.hits.timed >= before.timed + 4000)
         new = _between_calls(work).since(before)
