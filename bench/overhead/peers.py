@@ -95,13 +95,13 @@ def main() -> int:
 
 def measured(name: str, options: argparse.Namespace) -> list[Result]:
     """Let each tool have its time with a program."""
-    how = argparse.Namespace(budget=BUDGET, control=False, phase=PHASE_S, pairs=options.pairs, seed=int(time.time()))
+    way = servers.Way(budget=BUDGET, pairs=options.pairs, phase_s=PHASE_S, seed=int(time.time()))
     with tempfile.TemporaryDirectory(prefix="specmine-bench-") as text, loaded(name, Path(text)) as running:
         own = Path(text) / "tools"
         own.mkdir()
         subject = Subject(name, running, own, options.off, options.on, options.rounds)
         specmine = specmine_minute(subject, options.seconds)
-        specmine.pairs += servers.mined(name, running, how).pairs
+        specmine.pairs += servers.mined(name, running, way).pairs
         perf = looked(subject, LOOK_S)
         found = [specmine, histograms(subject, "bpftrace"), histograms(subject, "funclatency")]
         found += [perf_minute(subject, perf), uftrace_attached(subject)]

@@ -58,6 +58,21 @@ PEER_FUNCTIONS, PEER_S = 8, 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """How a program is mined."""
+
+    budget: float
+    pairs: int
+    """Of phases."""
+    phase_s: float
+    """With probes, and without."""
+    seed: int
+    load: str = "saturated"
+    control: bool = False
+    """Watch nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """What one run on one program gave."""
 
@@ -98,6 +113,14 @@ def main() -> int:
         print("bench.overhead.servers: needs root", file=sys.stderr)
         return 4
     runs: list[Run] = []
+    way = Way(
+        budget=options.budget,
+        pairs=options.pairs,
+        phase_s=options.phase,
+        seed=options.seed,
+        load=options.load,
+        control=options.control,
+    )
     for name in options.programs or NAMES:
         if options.only_kept:
             break
@@ -105,7 +128,7 @@ def main() -> int:
             tempfile.TemporaryDirectory(prefix="specmine-bench-") as folder,
             under_load(name, options.load, Path(folder)) as running,
         ):
-            one = mined(name, running, options)
+            one = mined(name, running, way)
             runs.append(one)
             print(f"{name}: {json.dumps(one.states)}, {len(one.pairs)} pairs, {one.dropped} dropped", file=sys.stderr)
             if options.keep:
@@ -147,17 +170,17 @@ def kept(line: str) -> Run:
     return Run(**values)
 
 
-def mined(name: str, running: Running, options: argparse.Namespace) -> Run:
+def mined(name: str, running: Running, way: Way) -> Run:
     """Mine a program with phases without probes."""
-    settings = replace(settings_of(Config()), overhead=options.budget, agent=0.0).for_duration(int(LEARNT_S * 1e9))
-    if options.control:
+    settings = replace(settings_of(Config()), overhead=way.budget, agent=0.0).for_duration(int(LEARNT_S * 1e9))
+    if way.control:
         settings = replace(settings, watch=("no-such-function",))
     Path(DEFAULT_CACHE).mkdir(parents=True, exist_ok=True)
-    kernel = SourceSettings(cache=DEFAULT_CACHE, watch=settings.watch, sampling=not options.control)
+    kernel = SourceSettings(cache=DEFAULT_CACHE, watch=settings.watch, sampling=not way.control)
     source = Toggled(BpfSource([Selection(pid=running.pid)], kernel), running.pid)
-    with tempfile.TemporaryDirectory() as folder, referred(options.load, Path(folder)) as reference:
-        phases = Phases(Meter(running.pid, running.work, reference), options.phase, options.seed)
-        mining = Mining(source, phases, options.pairs, WARM_S)
+    with tempfile.TemporaryDirectory() as folder, referred(way.load, Path(folder)) as reference:
+        phases = Phases(Meter(running.pid, running.work, reference), way.phase_s, way.seed)
+        mining = Mining(source, phases, way.pairs, WARM_S)
         after: dict[str, int] = {}
 
         def see(step: Step) -> None:
@@ -166,7 +189,7 @@ def mined(name: str, running: Running, options: argparse.Namespace) -> Run:
                 after.update(states(step.state))
 
         state = run(source, settings, source, ProcessWorker(), listeners=[see], inbox=mining.inbox)
-    return learnt(name, 0.0 if options.control else options.budget, state, after, phases)
+    return learnt(name, 0.0 if way.control else way.budget, state, after, phases)
 
 
 def states(state: ControllerState) -> dict[str, int]:
