@@ -151,6 +151,9 @@ class HotSample:
     callee_ns: float = 0.0
     """Inclusive time within one callee, the one with most of it, times the share of that one's time that comes from
     here: what two functions have in common that say the same."""
+    is_wrapper: bool = False
+    """True if it stands on no stack, but jumps to a function that does: of all the samples of that one, how many came
+    through this one is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

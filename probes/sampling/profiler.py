@@ -281,7 +281,7 @@ class Wrappers:
             if one.on_cpu_ns + one.off_cpu_ns:
                 if one.function not in self._wrappers:
                     self._ask(one.function)
-                around = replace(one, on_cpu_ns=0.0, off_cpu_ns=0.0, cpu_samples=0)
+                around = replace(one, on_cpu_ns=0.0, off_cpu_ns=0.0, cpu_samples=0, is_wrapper=True)
                 more += [replace(around, function=key) for key in self._wrappers[one.function]]
         return (*hot_samples, *more)
 

@@ -17,6 +17,8 @@ class Burst:
     """Wall-clock time with the function anywhere on the stack, on CPU and blocked."""
     cpus_s: Mapping[str, float] = field(default_factory=dict)
     """CPU time with the function anywhere on the stack, by samples of the CPU clock alone."""
+    jumped_s: Mapping[str, float] = field(default_factory=dict)
+    """The same of functions that stand on no stack but jump to one that does: how much of it is theirs is not known."""
     innermost_s: Mapping[str, float] = field(default_factory=dict)
     """CPU time with the function innermost."""
     seconds: float = 0.0
@@ -41,15 +43,17 @@ def with_samples(before: Burst, batch: Batch, hertz: int, passed_ns: int) -> Bur
     """
     if not before.seconds and not hertz:
         return before
-    times, cpus, innermost = dict(before.times_s), dict(before.cpus_s), dict(before.innermost_s)
+    times, innermost = dict(before.times_s), dict(before.innermost_s)
+    cpus, jumped = dict(before.cpus_s), dict(before.jumped_s)
     rate = hertz or before.hertz
     for sample in batch.hot_samples:
         times[sample.function] = times.get(sample.function, 0.0) + sample.inclusive_ns / SECOND
         if sample.busy_samples:
-            cpus[sample.function] = cpus.get(sample.function, 0.0) + sample.busy_samples / rate
+            seen = jumped if sample.is_wrapper else cpus
+            seen[sample.function] = seen.get(sample.function, 0.0) + sample.busy_samples / rate
         if sample.cpu_samples:
             innermost[sample.function] = innermost.get(sample.function, 0.0) + sample.cpu_samples / rate
-    found = replace(before, times_s=times, cpus_s=cpus, innermost_s=innermost)
+    found = replace(before, times_s=times, cpus_s=cpus, jumped_s=jumped, innermost_s=innermost)
     if not hertz:
         return found
     return replace(found, seconds=before.seconds + passed_ns / SECOND, ended_ns=batch.now_ns, hertz=hertz)

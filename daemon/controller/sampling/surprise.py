@@ -144,7 +144,8 @@ def judged(
     """
     functions = tuple(followed)
     usual = before.usual.of(functions)
-    busy, innermost = _times(burst.cpus_s, functions), _times(burst.innermost_s, functions)
+    busy = _times(burst.cpus_s, functions) + _times(burst.jumped_s, functions)
+    innermost = _times(burst.innermost_s, functions)
     # time blocked counts like time on CPU
     counts = np.stack([busy, np.maximum(_times(burst.times_s, functions) - busy, 0.0)]) * burst.hertz
     samples = burst.seconds * burst.hertz

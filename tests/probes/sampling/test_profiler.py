@@ -167,6 +167,7 @@ def test_a_wrapper_has_no_time_of_its_own() -> None:
     assert same == one
     assert (around.function, around.samples, around.inclusive_ns) == (wrapper.key, 9, 9e6)
     assert (around.on_cpu_ns, around.off_cpu_ns, around.cpu_samples) == (0.0, 0.0, 0)
+    assert (same.is_wrapper, around.is_wrapper) == (False, True)
 
 
 def test_nothing_stays_on() -> None:

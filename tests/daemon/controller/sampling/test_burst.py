@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from specmine.daemon.config.settings import SECOND
 from specmine.daemon.controller.sampling.burst import Burst, with_samples
+from specmine.daemon.controller.sampling.history import SampleHistory, with_burst
 from specmine.model.batch import Batch, HotSample
 
 
@@ -37,3 +40,15 @@ def test_waits_are_no_cpu_time() -> None:
     burst = with_samples(Burst(), found(SECOND, 0, 2.0 * SECOND), 50, SECOND)
     assert burst.times_s == {"f": 2.0}
     assert not burst.cpus_s
+
+
+def test_what_a_function_only_jumps_to_is_not_taken_for_its_own() -> None:
+    """It stands on no stack, and others may jump there: samples say that something takes more, not that it does."""
+    batch = found(SECOND, 30, 0.6 * SECOND)
+    (sample,) = batch.hot_samples
+    around = replace(sample, function="wrapper", is_wrapper=True)
+    burst = with_samples(Burst(), replace(batch, hot_samples=(sample, around)), 50, SECOND)
+    assert burst.cpus_s == pytest.approx({"f": 0.6})
+    assert burst.jumped_s == pytest.approx({"wrapper": 0.6})
+    history = with_burst(SampleHistory(seconds=60.0), burst, disturbed=True)
+    assert set(history.growth_since(0)) == {"f"}
