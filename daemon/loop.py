@@ -40,8 +40,8 @@ REST_NS, REST_PART, SEARCHING_NS = 300 * MS, 1 / 15, 15_000 * MS
 """... and unless a watched process needs it at once: what links and names report meanwhile is taken in together. Not
 in the first seconds, nor so long where windows are short."""
 SPARED = 3.0
-"""With no CPU time of our own left turns come so many times further apart, beside the once that they do anyway: one
-costs as much as two thirds of a window, whatever comes in it. While something is awaited twice, no more."""
+"""With no CPU time of our own left so many times the usual time is added from turn to turn: each costs more than half
+of what a window does, whatever comes in it. While something is awaited it is added once."""
 IDLE_POLL_NS, WINDOW_PART = 500 * MS, 0.05
 """... and at least: hits are counted in the kernel meanwhile. Twice as often where windows are short: they must not end
 late by more than this part of their length while there is CPU time of our own."""

@@ -223,7 +223,7 @@ def _is_unnamed(function: FunctionState, settings: Settings) -> bool:
 
 
 def _may_move(function: FunctionState) -> bool:
-    """Tell whether a plan without the function changes anything for it: of most functions, which were never on, not."""
+    """Tell whether a plan that leaves a function out may change it; most are candidates without probes."""
     return function.probe.watch is not None or function.phase.state is not State.CANDIDATE
 
 
