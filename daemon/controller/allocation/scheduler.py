@@ -39,6 +39,10 @@ LOOKS_OWED_NS = 10 * SECOND
 """While more is owed than so much time brings nothing is looked at for the first time: amid cold caches the first looks
 cost many times what calibration says, which nobody knows before. Nor, with CPU time of our own short, while a change is
 suspected: what is hot since then may be called a million times a second, and a look at it take what windows need."""
+LOOKS_APART_NS = 15 * SECOND
+"""With no CPU time of our own left functions are looked at for the first time one by one, so far apart: a look costs as
+much of it as a window. Half of the windows of such a daemon were first looks, of functions that take microseconds. Not
+those that something else than their share of the time asks for."""
 UNUSUAL = 2.0
 """Nor while a change is open, or suspected, and programs use so many times as much CPU time as they usually do: one
 look at a function that a scan calls for each row cost what the usual budget brings in 100 s."""
@@ -62,7 +66,8 @@ def plan(functions: Mapping[str, FunctionState], means: Means, settings: Setting
     around = Ancestry(functions)
     judged = [function for function in begun if is_judged(function)]
     doubted = _is_doubted(judged, means)
-    result = _first_looks(candidates, learning, total, means, settings, unseen, around, doubted=doubted)
+    most = _most_looks(functions.values(), means)
+    result = _first_looks(candidates, learning, total, means, settings, unseen, around, most, doubted=doubted)
     settings = replace(settings, check_calls=min(settings.check_calls, check_calls(finished, means, settings)))
     checking = replace(settings, pace=pace * means.check_stretch)
     result = with_suspected(judged, result, means, settings)
@@ -151,6 +156,14 @@ def _is_doubted(judged: Iterable[FunctionState], means: Means) -> bool:
     return means.pressure > 0 and any(one.urgency for one in found)
 
 
+def _most_looks(functions: Iterable[FunctionState], means: Means) -> int:
+    """Return how many functions that nothing asks for may begin a first look: few while our own CPU time is short."""
+    last_ns = max((one.probe.first_watch_ns or 0 for one in functions), default=0) if means.pressure > 0 else 0
+    if means.pressure > 0 and means.now_ns - last_ns < means.pressure * means.stretch * LOOKS_APART_NS:
+        return 0
+    return max(1, round(LOOKS_AT_ONCE * (1 - means.pressure)))
+
+
 def _first_looks(
     candidates: Sequence[FunctionState],
     learning: Iterable[FunctionState],
@@ -159,6 +172,7 @@ def _first_looks(
     settings: Settings,
     first: str,
     around: Ancestry,
+    most_unasked: int,
     *,
     doubted: bool,
 ) -> Plan:
@@ -180,6 +194,9 @@ def _first_looks(
     for function in ordered[:LOOKED_THROUGH]:
         if len(watches) >= most:
             break
+        unasked = function.key != first and not _is_wanted(function)
+        if unasked and not most_unasked:
+            continue
         # probes inside a call add to it, and what they add is not known well
         if not around.is_apart(function.key, watches):
             continue
@@ -190,6 +207,7 @@ def _first_looks(
         if cost_ns > cash - taken and (watches or cost_ns > LOOKING_SHARE * means.income):
             break
         taken += cost_ns
+        most_unasked -= unasked
         watches[function.key] = look
     left = means.budget * (1 - LOOKING_SHARE * bool(watches))
     return Plan(watches=watches, left=left, cash=means.cash - taken)

@@ -75,6 +75,24 @@ def test_first_looks_wait_until_a_deep_debt_is_paid_back() -> None:
         assert bool(plan(hot, means, Settings()).watches) is bool(looks)
 
 
+def test_first_looks_are_rare_while_our_own_cpu_time_is_short() -> None:
+    """One at a time, fifteen seconds apart, and further with what is owed; not of what something else asks for."""
+    hot = {each.key: each for each in map(unseen, range(16))}
+
+    def looks(pressure: float, since_s: float, stretch: float = 1.0, *, hinted: bool = False) -> int:
+        last = replace(unseen(99), phase=Phase(state=State.WAITING), probe=ProbeState(first_watch_ns=1))
+        known = {key: replace(one, identity=replace(one.identity, hinted=hinted)) for key, one in hot.items()}
+        now_ns = round(since_s * SECOND) + 1
+        means = replace(MEANS, cash=1e9, pressure=pressure, stretch=stretch, now_ns=now_ns)
+        return len(plan({**known, last.key: last}, means, Settings()).watches.keys() & hot.keys())
+
+    assert looks(0.0, 1) == 16
+    assert (looks(1.0, 14), looks(1.0, 16)) == (0, 1)
+    assert (looks(1.0, 59, 4.0), looks(1.0, 61, 4.0)) == (0, 1)
+    assert (looks(0.5, 7), looks(0.5, 8)) == (0, 8)
+    assert looks(1.0, 1, hinted=True) == 16
+
+
 def test_windows_hold_fewer_calls_while_many_functions_wait() -> None:
     """Where few wait, a window is as long as configured; where many do, and calls cost what they were found to, not."""
 
