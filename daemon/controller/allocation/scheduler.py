@@ -39,13 +39,13 @@ LOOKS_OWED_NS = 10 * SECOND
 """While more is owed than so much time brings nothing is looked at for the first time: amid cold caches the first looks
 cost many times what calibration says, which nobody knows before. Nor, with CPU time of our own short, while a change is
 suspected: what is hot since then may be called a million times a second, and a look at it take what windows need."""
-LOOKS_APART_NS = 15 * SECOND
-"""With no CPU time of our own left functions are looked at for the first time one by one, so far apart: a look costs as
-much of it as a window. Half of the windows of such a daemon were first looks, of functions that take microseconds. Not
-those that something else than their share of the time asks for."""
 UNUSUAL = 2.0
 """Nor while a change is open, or suspected, and programs use so many times as much CPU time as they usually do: one
 look at a function that a scan calls for each row cost what the usual budget brings in 100 s."""
+LOOKS_APART_NS = 15 * SECOND
+"""With no CPU time of our own left functions are looked at for the first time one by one, so far apart: a look costs as
+much of it as a window. Half of the windows of such a daemon were first looks, of functions that take microseconds. What
+something else than its share of the time asks for does not wait."""
 PACE_UNDER_PRESSURE = 10.0
 """So much further apart are on-phases with no CPU time of our own left."""
 ENOUGH_KNOWN, MANY_WAIT = 24, 8
@@ -158,8 +158,10 @@ def _is_doubted(judged: Iterable[FunctionState], means: Means) -> bool:
 
 def _most_looks(functions: Iterable[FunctionState], means: Means) -> int:
     """Return how many functions that nothing asks for may begin a first look: few while our own CPU time is short."""
-    last_ns = max((one.probe.first_watch_ns or 0 for one in functions), default=0) if means.pressure > 0 else 0
-    if means.pressure > 0 and means.now_ns - last_ns < means.pressure * means.stretch * LOOKS_APART_NS:
+    if means.pressure <= 0:
+        return LOOKS_AT_ONCE
+    last_ns = max((one.probe.first_watch_ns or 0 for one in functions), default=0)
+    if means.now_ns - last_ns < means.pressure * means.stretch * LOOKS_APART_NS:
         return 0
     return max(1, round(LOOKS_AT_ONCE * (1 - means.pressure)))
 
