@@ -154,6 +154,8 @@ class HotSample:
     is_wrapper: bool = False
     """True if it stands on no stack, but jumps to a function that does: of all the samples of that one, how many came
     through this one is not known."""
+    looks: int = 0
+    """Looks at all blocked threads that saw one in it; 0 also where waits are followed instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

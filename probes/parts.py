@@ -32,7 +32,8 @@ from specmine.probes.process.self_cpu import SelfCpu
 from specmine.probes.process.tracker import ProcessTracker
 from specmine.probes.safety.nonlocal_exits import NonlocalExits
 from specmine.probes.sampling.factory import profiler_over
-from specmine.probes.sampling.profiler import Profiler, Wrappers
+from specmine.probes.sampling.profiler import Profiler
+from specmine.probes.sampling.wrappers import Wrappers
 from specmine.probes.symbols.code_digests import CodeDigests
 from specmine.probes.symbols.function_globs import FunctionGlobs
 from specmine.probes.symbols.modules import Modules
@@ -150,6 +151,7 @@ def assembled(
     bystanders = Bystanders()
     return_addresses = ReturnAddresses()
     profiler = profiler_over(loaded, links, symbolizer, return_addresses)
+    started.callback(profiler.close)
     wait_meter = wait_meter_over(loaded, profiler, symbolizer) if settings.wait_kind else None
     code_sizes = CodeSizes(PROCESSES_PER_LOOK)
     registry = registry_over(

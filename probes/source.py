@@ -106,8 +106,7 @@ class BpfSource:
         elif isinstance(request, Unwatch):
             parts.registry.unwatch(request.function, now_ns)
         elif isinstance(request, Sampling) and self._settings.sampling:
-            waits = request.waits if "on_switch" in parts.links.programs else 0
-            parts.profiler.set_rate(request.hertz, now_ns, sample_ns=self._prices.sample_ns, waits=waits)
+            parts.profiler.set_rate(request.hertz, now_ns, sample_ns=self._prices.sample_ns, waits=request.waits)
         elif isinstance(request, FollowWaits) and parts.wait_meter is not None:
             parts.wait_meter.ask(request.functions, now_ns, most_ns=request.cost_ns, walk_ns=self._prices.sample_ns)
 
@@ -156,7 +155,7 @@ class BpfSource:
             parts.symbolizer.paths.turn()
         prices = None if parts.presence.idle else self._recalibrated(parts, now_ns)
         observations, activity = parts.registry.poll(now_ns)
-        found = parts.profiler.poll(now_ns)
+        found = parts.profiler.poll(now_ns, is_idle=parts.presence.idle)
         meter = parts.wait_meter
         waits = () if meter is None or parts.presence.idle else meter.poll(parts.registry.by_function, now_ns)
         hot_samples = parts.wrappers.with_wrappers(tuple(each for each in found if each.function != NO_FUNCTION))

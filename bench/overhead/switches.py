@@ -113,7 +113,7 @@ def costs(pid: int, switches: Callable[[], int], pairs: int, how: str) -> tuple[
                 time.sleep(SETTLE_S)
             added.append(took[True] - took[False])
             without.append(took[False])
-        passes = finder._switches[0]
+        passes = finder.tracepoint._switches[0]
         own_ns, all_ns = finder.passes_ns()
         reported = all_ns / max(1, SWITCHES_A_TIMED * int(passes["timed"]))
     finally:

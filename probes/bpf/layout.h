@@ -262,6 +262,16 @@ struct settings {
 	u32 followed;      /* identity of the function whose calls' waits are followed; 0: none */
 	u32 follow_every;  /* one of these in so many */
 	u64 left;          /* so many more stacks may be walked for them */
+	u32 look_every;    /* of the blocked threads one in so many is looked at */
+	u32 spare;
+};
+
+/* A thread that is blocked at a look. */
+struct blocked_thread {
+	u64 path;
+	u64 sleeps;    /* how often it had gone to sleep */
+	u32 tid;
+	u32 spare;
 };
 
 /* What a ring buffer had no room for. Paths and rate limits are sent again. */

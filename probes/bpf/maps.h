@@ -33,7 +33,7 @@ BPF_HASH(call_waits, struct call_wait, struct sample_value, 4096);
 BPF_F_TABLE("array", u32, struct thread, thread_cells, THREAD_CELLS, 0);
 BPF_HASH(cell_owners, u32, u32, THREAD_CELLS); /* cells in use */
 BPF_HASH(threads, u32, struct thread, 1); /* made as task storage, which the kernel frees with its thread */
-BPF_PERCPU_ARRAY(walks, struct walk, 3);
+BPF_PERCPU_ARRAY(walks, struct walk, 4);
 BPF_PERCPU_ARRAY(queues, u64, 1); /* of the scheduler, see hit.h */
 
 BPF_RINGBUF_OUTPUT(stacks, 1);

@@ -9,8 +9,9 @@ SYSCALLS = {}  # type: dict[str, int]
 """Numbers of bpf and perf_event_open on this machine; the request brings them."""
 BPF_MAP_CREATE, BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM = 0, 1, 2
 BPF_PROG_LOAD, BPF_BTF_LOAD, BPF_LINK_CREATE = 5, 18, 28
-KPROBE, PERF_EVENT, RAW_TRACEPOINT = 2, 7, 17
-UPROBE_MULTI, PERF, SESSION = 48, 41, 57
+KPROBE, PERF_EVENT, RAW_TRACEPOINT, TRACING = 2, 7, 17, 26
+UPROBE_MULTI, PERF, SESSION, ITERATOR = 48, 41, 57, 28
+SLEEPABLE = 1 << 4
 TASK_STORAGE, NO_PREALLOC = 29, 1
 MAPS_BY_HELPER = {"threads": TASK_STORAGE}
 LICENSE = b"GPL"
@@ -63,8 +64,11 @@ def load_patiently(attr):
     return bpf(BPF_PROG_LOAD, attr)
 
 
-def load_program(name, code, maps, kind, attach):
-    """Load one program; RuntimeError with the end of the verifier's words."""
+def load_program(name, code, maps, kind, attach, iterated=0):
+    """Load one program; RuntimeError with the end of the verifier's words.
+
+    ``iterated`` is the number of the type that stands for what an iterator passes.
+    """
     code = bytearray(base64.b64decode(code))
     for at in range(0, len(code), 8):
         if code[at] == 0x18 and code[at + 1] >> 4 == 1:
@@ -75,7 +79,7 @@ def load_program(name, code, maps, kind, attach):
 
     def attr(level, log):
         return struct.pack(
-            "<IIQQIIQII16sII",
+            "<IIQQIIQII16sIIIIQIIQII",
             kind,
             len(code) // 8,
             ctypes.addressof(image),
@@ -84,10 +88,11 @@ def load_program(name, code, maps, kind, attach):
             len(log) if level else 0,
             ctypes.addressof(log) if level else 0,
             0,
-            0,
+            SLEEPABLE if iterated else 0,
             name.encode()[:15],
             0,
             attach,
+            *(0, 0, 0, 0, 0, 0, 0, iterated),
         )
 
     log = ctypes.create_string_buffer(1 << 24 if os.environ.get("SPECMINE_VERIFIER_LOG") else 1 << 20)

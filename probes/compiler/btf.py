@@ -1,9 +1,9 @@
 """Offsets in this kernel's own structs, from its BTF, as definitions for the compiler."""
 import struct
 
-KERNEL_STRUCTS = {  # structs of the kernel, and the members that the programs read
+KERNEL_TYPES = {  # structs of the kernel and the members that the programs read; functions, which have none
     "task_struct": ("pid", "tgid", "start_time", "__state", "state", "sched_info", "se", "bpf_ctx", "utask", "files",
-                    "group_leader", "thread_pid"),
+                    "group_leader", "thread_pid", "nvcsw"),
     "sched_info": ("pcount", "run_delay", "last_queued"),
     "sched_entity": ("sum_exec_runtime", "exec_start", "cfs_rq"),
     "cfs_rq": ("rq",),
@@ -22,6 +22,7 @@ KERNEL_STRUCTS = {  # structs of the kernel, and the members that the programs r
     "pid_namespace": ("ns",),
     "ns_common": ("inum",),
     "bpf_rdonly_cast": (),
+    "bpf_iter_task": (),
 }
 KFUNC = 0x70000000  # added to the number of a function of the kernel, which bcc takes for a helper's
 
@@ -36,7 +37,7 @@ def kernel_types():
     header = struct.unpack_from("<HBBIIIII", data)
     start, types_off, types_len, str_off = header[3], header[4], header[5], header[6]
     strings = start + str_off
-    names = {data.find(b"\0" + name.encode() + b"\0", strings) + 1 - strings: name for name in KERNEL_STRUCTS}
+    names = {data.find(b"\0" + name.encode() + b"\0", strings) + 1 - strings: name for name in KERNEL_TYPES}
     position, end, number = start + types_off, start + types_off + types_len, 0
     sizes = {1: 4, 3: 12, 14: 4, 17: 4}
     unpack = struct.Struct("<III").unpack_from
@@ -48,17 +49,18 @@ def kernel_types():
         """Record the offsets of a struct's members, and those that are structs or unions without a name."""
         for at, kind, bits in struct.iter_unpack("<III", members):
             field = data[strings + at : data.index(b"\0", strings + at)].decode()
-            if field in KERNEL_STRUCTS[owner]:
+            if field in KERNEL_TYPES[owner]:
                 found[owner][1].setdefault(field, base + ((bits & 0xFFFFFF) >> 3))
             elif not field:
                 within.append((owner, kind, base + ((bits & 0xFFFFFF) >> 3)))
 
-    while position < end and (len(found) < len(KERNEL_STRUCTS) or any(kind not in nameless for _, kind, _ in within)):
+    while position < end and (len(found) < len(KERNEL_TYPES) or any(kind not in nameless for _, kind, _ in within)):
         number += 1
         name, info, _ = unpack(data, position)
         kind, vlen = info >> 24 & 31, info & 0xFFFF
         position += 12
-        if name in names and (kind == 4 and vlen or kind == 12) and names[name] not in found:
+        wanted = KERNEL_TYPES[names[name]] if name in names else None
+        if (kind == 4 and vlen and wanted or kind == 12 and wanted == ()) and names[name] not in found:
             found[names[name]] = number, {}
             take(names[name], data[position : position + 12 * vlen] if kind == 4 else b"", 0)
         elif not name and kind in (4, 5):
@@ -120,6 +122,12 @@ def descriptor_flags(types):
     return ["-DDESCRIPTORS"] + ["-D%s=%d" % item for item in sorted(values.items())]
 
 
+def look_flags(types):
+    """Return the definitions for blocked.bpf.c; none where the kernel has no iterator over its tasks."""
+    sleeps = types.get("task_struct", (0, {}))[1].get("nvcsw")
+    return ["-DLOOKING", "-DTASK_SLEEPS=%d" % sleeps] if sleeps and "bpf_iter_task" in types else []
+
+
 def namespace_flags(types, inode):
     """Return the definitions for process_ids.h; none in the host's pid namespace, whose inode is given as 0."""
     if not inode:
@@ -145,7 +153,7 @@ def namespace_flags(types, inode):
 def field_flags(types):
     """Return the definitions for hit.h; none where this kernel's types are not known."""
     try:
-        number = {name: types[name][0] for name in KERNEL_STRUCTS}
+        number = {name: found[0] for name, found in types.items()}
         task, context, session = (
             types[name][1] for name in ("task_struct", "bpf_uprobe_multi_run_ctx", "bpf_session_run_ctx")
         )

@@ -16,14 +16,14 @@ class ProgramLoads:
         self._begun = {}
 
     def begin(self, wanted):
-        """Begin to load programs, each a (name, kind, attach), the largest first."""
+        """Begin to load programs, each a (name, kind, attach), the largest first; an iterator has its type as fourth."""
         for each in sorted(wanted, key=lambda each: -len(self._compiled["programs"][each[0]])):
             if each not in self._begun:
-                name, kind, attach = each
+                name, *how = each
                 code = self._compiled["programs"][name]
-                self._begun[each] = self._pool.submit(load_program, name, code, self._maps, kind, attach)
+                self._begun[each] = self._pool.submit(load_program, name, code, self._maps, *how)
 
-    def loaded(self, name, kind, attach):
+    def loaded(self, *wanted):
         """Return the fd of a program, or raise what ``load_program`` raised."""
-        self.begin([(name, kind, attach)])
-        return self._begun[name, kind, attach].result()
+        self.begin([wanted])
+        return self._begun[wanted].result()

@@ -8,8 +8,26 @@ import sys
 import time
 
 from .bytecode import cached_object
-from .bpf_syscall import KPROBE, PERF_EVENT, RAW_TRACEPOINT, SYSCALLS, UPROBE_MULTI, load_program, make_map
-from .btf import descriptor_flags, field_flags, kernel_types, namespace_flags, scheduler_accounts, waiting_flags
+from .bpf_syscall import (
+    ITERATOR,
+    KPROBE,
+    PERF_EVENT,
+    RAW_TRACEPOINT,
+    SYSCALLS,
+    TRACING,
+    UPROBE_MULTI,
+    load_program,
+    make_map,
+)
+from .btf import (
+    descriptor_flags,
+    field_flags,
+    kernel_types,
+    look_flags,
+    namespace_flags,
+    scheduler_accounts,
+    waiting_flags,
+)
 from .link_selftest import load_calls, load_more_calls
 from .program_loads import ProgramLoads
 
@@ -26,8 +44,8 @@ def may_read_fields(compiled, numbers):
     return True
 
 
-def others(request, has_types):
-    """Return the programs besides those for calls, with their kinds."""
+def others(request, has_types, iterated):
+    """Return the programs besides those for calls: how each is loaded."""
     kinds = {}
     if request["following"]:
         kinds.update({"on_exec": RAW_TRACEPOINT, "on_exit": RAW_TRACEPOINT})
@@ -36,7 +54,10 @@ def others(request, has_types):
     if has_types:  # these read the kernel's fields
         kinds.update({"on_fork": RAW_TRACEPOINT, "on_stop": RAW_TRACEPOINT} if request["following"] else {})
         kinds.update({"on_switch": RAW_TRACEPOINT} if request["sampling"] else {})
-    return kinds
+    ways = {name: (kind, 0) for name, kind in kinds.items()}  # type: dict[str, tuple[int, ...]]
+    if iterated and request["sampling"]:
+        ways["on_look"] = (TRACING, ITERATOR, iterated)
+    return ways
 
 
 def build(request, held):
@@ -53,7 +74,8 @@ def build(request, held):
     flags = ["-Wno-everything"] + request["flags"] + waiting
     flags += ["-DTASK_PID=%d" % offsets.get("pid", 0), "-DTASK_TGID=%d" % offsets.get("tgid", 0)]
     flags += ["-DTASK_STATE=%d" % (state or 0)] + descriptor_flags(types)
-    flags += namespace_flags(types, request["pid_namespace"])
+    looking = look_flags(types)
+    flags += namespace_flags(types, request["pid_namespace"]) + looking
     fields = field_flags(types) if request.get("fields", True) else []
     compiled = cached_object(request, flags + fields)
     if held:
@@ -66,17 +88,18 @@ def build(request, held):
         if fields and not may_read_fields(compiled, numbers):
             fields = []
             compiled = cached_object(request, flags)
-    loads, more = ProgramLoads(compiled, numbers), others(request, state is not None)
-    loads.begin([(name, kind, 0) for name, kind in more.items()])
+    iterated = types["bpf_iter_task"][0] if looking else 0
+    loads, more = ProgramLoads(compiled, numbers), others(request, state is not None, iterated)
+    loads.begin([(name, *how) for name, how in more.items()])
     if held:
         mode, programs, notes = "", load_more_calls(request, loads), []
     else:
         mode, programs, notes = load_calls(request, loads, fds)
     if state is None and not held:
         notes.append("no BTF: waits are not sampled, forked processes are found by looking into /proc")
-    for name, kind in more.items():
+    for name, how in more.items():
         try:
-            programs[name] = loads.loaded(name, kind, 0)
+            programs[name] = loads.loaded(name, *how)
         except (OSError, RuntimeError) as error:
             notes.append(str(error))
     answer = {

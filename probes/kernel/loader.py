@@ -53,6 +53,7 @@ _SOURCES = (
     "calls.bpf.c",
     "call/waits.h",
     "samples.bpf.c",
+    "blocked.bpf.c",
     "lifetimes.bpf.c",
 )
 """In the order in which they are compiled, as one text; ``arch.h`` is the machine's."""

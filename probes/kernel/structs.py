@@ -125,8 +125,17 @@ CALL_WAIT = np.dtype(
 )
 NO_CALL = 0xFFFF
 SETTINGS = np.dtype(
-    [("wait_every", "<u4"), ("period_ns", "<u4"), ("followed", "<u4"), ("follow_every", "<u4"), ("left", "<i8")]
+    [
+        ("wait_every", "<u4"),
+        ("period_ns", "<u4"),
+        ("followed", "<u4"),
+        ("follow_every", "<u4"),
+        ("left", "<i8"),
+        ("look_every", "<u4"),
+        ("spare", "<u4"),
+    ]
 )
+BLOCKED_THREAD = np.dtype([("path", "<u8"), ("sleeps", "<u8"), ("tid", "<u4"), ("spare", "<u4")])
 SWITCHES = np.dtype([("timed", "<u8"), ("ns", "<u8"), ("own", "<u8")])
 EPOCHS = np.dtype([("by_user", "<u8"), ("by_kernel", "<u8")])
 NEST = np.dtype([("inner", "<u8", MAX_SLOTS // 64)])

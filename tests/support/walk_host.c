@@ -42,6 +42,13 @@ static long bpf_probe_read_user(void *to, u64 size, const void *from)
 	return 0;
 }
 
+/* Of another thread than the current one. */
+static long bpf_copy_from_user_task(void *to, u64 size, const void *from, void *task, u64 flags)
+{
+	(void)task, (void)flags;
+	return bpf_probe_read_user(to, size, from);
+}
+
 static void bpf_probe_read_kernel(void *to, u64 size, const void *from)
 {
 	memcpy(to, from, size);
@@ -105,8 +112,9 @@ static void count_unsent(u32 which)
 }
 
 /* No return address was replaced on the recorded stacks. */
-static u64 newest_return(void)
+static u64 newest_return(void *task)
 {
+	(void)task;
 	return 0;
 }
 
@@ -123,6 +131,12 @@ static u32 this_process(void)
 	return 0;
 }
 
+static u32 process_of(void *task)
+{
+	(void)task;
+	return 0;
+}
+
 static void *this_task(void)
 {
 	return NULL;
@@ -132,6 +146,11 @@ static struct thread *find_thread(void *task)
 {
 	(void)task;
 	return &thread;
+}
+
+static struct thread *find_other_thread(void *task)
+{
+	return find_thread(task);
 }
 
 #include "arch.h"
@@ -158,7 +177,7 @@ static void *read_array(u64 *count, u64 size)
 int main(void)
 {
 	static struct walk walk;
-	unsigned walks = 0; /* programs on calls pass what is known of the thread, samplers do not */
+	unsigned walks = 0; /* programs on calls pass what is known of the thread, samplers do not; looks pass the thread */
 
 	row_array = read_array(&row_count, 8);
 	index_array = read_array(&index_count, 8);
@@ -174,7 +193,8 @@ int main(void)
 		walk.exact = stack.exact;
 		walk.open = 0;
 		walk.entry = 0;
-		take_path(&walk, walks++ % 2 ? &thread : NULL, stack.layout, claim(&walk));
+		take_path_of(walks % 3 ? NULL : &walk, &walk, walks % 3 == 1 ? &thread : NULL, stack.layout, claim(&walk));
+		walks++;
 		printf("%u", walk.path.outcome);
 		for (int i = 0; i < walk.path.count; i++)
 			printf(" %llx", (unsigned long long)walk.path.address[i]);

@@ -3,8 +3,8 @@
 A function's share of the samples is the number of its calls times their duration. So a slower function shows in a burst
 or two of samples, long before its next window may be due. Nothing is reported for that: windows decide.
 
-Samples of the CPU clock and time blocked are judged each by itself. The first are independent, nearly. The second is a
-few waits that stand for many, so one burst proves little.
+Samples of the CPU clock and time blocked are judged each by itself. The first are independent, nearly. The second is
+what some looks at blocked threads saw, or a few waits that stand for many: one look or wait proves little.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ has it once in some hundreds of bursts."""
 MOST_EVIDENCE = 3 * EVIDENCE
 """More is not kept: it would stand for long after all is as usual."""
 MOST_BLOCKED = 0.7 * EVIDENCE
-"""A burst adds so much at most for time blocked: one wait may last long by chance."""
+"""A burst adds so much at most for time blocked, unless ..."""
+ENOUGH_LOOKS = 3
+"""... so many looks saw threads blocked in the function: one wait may last long by chance."""
 MOST_AT_ONCE = 3
 """So many functions surprise at once: where a function is slower there is more of all that calls it, too. The others
 come with the next burst."""
@@ -152,7 +154,8 @@ def judged(
     load = _load(usual, innermost, burst)
     expected = np.maximum(LEAST_EXPECTED, usual.rates * samples * load)
     waits = np.array([idle.get(key, 0.0) > IDLE_SHARE for key in functions], bool)
-    usual = replace(usual, evidence=_evidence(usual, counts, expected, waits))
+    looks = np.array([burst.looks.get(key, 0) for key in functions], int)
+    usual = replace(usual, evidence=_evidence(usual, counts, expected, waits, looks))
     over = before.until_ns.keys() & set(recovered)
     usual.evidence[..., [at for at, key in enumerate(functions) if key in over]] = 0.0
     until_ns = {key: until for key, until in before.until_ns.items() if now_ns < until + PAUSE_NS and key not in over}
@@ -184,10 +187,12 @@ def _load(usual: Usual, innermost: Floats, burst: Burst) -> float:
     return max(1.0, float(np.median(innermost[enough] / expected[enough])))
 
 
-def _evidence(usual: Usual, counts: Floats, expected: Floats, waits: NDArray[np.bool_]) -> Floats:
+def _evidence(
+    usual: Usual, counts: Floats, expected: Floats, waits: NDArray[np.bool_], looks: NDArray[np.int_]
+) -> Floats:
     """Return the evidence after a burst: the log likelihood ratio of Poisson counts, over their dispersion."""
     more = (counts * np.log(FACTORS) - expected * (FACTORS - 1)) / usual.dispersion
-    more[:, 1] = np.minimum(more[:, 1], MOST_BLOCKED)
+    more[:, 1] = np.minimum(more[:, 1], np.where(looks >= ENOUGH_LOOKS, MOST_EVIDENCE, MOST_BLOCKED))
     evidence: Floats = np.clip(usual.evidence + more, 0.0, MOST_EVIDENCE)
     evidence[..., usual.seconds < LEAST_SECONDS] = 0.0
     evidence[:, 1, waits] = 0.0

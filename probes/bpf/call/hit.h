@@ -44,12 +44,12 @@ static inline __attribute__((always_inline)) bool is_return(struct pt_regs *ctx,
 	return returned;
 }
 
-/* Begin to look through the return addresses that the kernel has replaced on the current thread's stack. */
-static inline __attribute__((always_inline)) u64 newest_return(void)
+/* Begin to look through the return addresses that the kernel has replaced on a thread's stack. */
+static inline __attribute__((always_inline)) u64 newest_return(void *task)
 {
 	u64 at;
 
-	FIELD(at, u64, this_task(), TASK_UTASK);
+	FIELD(at, u64, task, TASK_UTASK);
 	FIELD(at, u64, at, UTASK_RETURNS);
 	return at;
 }
@@ -90,7 +90,7 @@ static inline __attribute__((always_inline)) bool is_return(struct pt_regs *ctx,
 	return INSTRUCTION_POINTER(ctx) != bpf_get_func_ip(ctx);
 }
 
-static inline __attribute__((always_inline)) u64 newest_return(void)
+static inline __attribute__((always_inline)) u64 newest_return(void *task)
 {
 	return 0;
 }

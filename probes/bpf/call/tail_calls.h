@@ -32,7 +32,7 @@ static inline __attribute__((always_inline)) void tail_call_by_session(struct th
 								    struct walk *w, struct layout *l, u64 sp,
 								    u64 *ret, u64 *path)
 {
-	u64 returns = newest_return(), was = top->ret ? top->ret : replaced_return(&returns, sp);
+	u64 returns = newest_return(this_task()), was = top->ret ? top->ret : replaced_return(&returns, sp);
 
 	if (!*ret && bpf_probe_read_user(ret, 8, (void *)sp))
 		*ret = 0;

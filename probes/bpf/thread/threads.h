@@ -82,7 +82,15 @@ static inline __attribute__((always_inline)) struct thread *find_thread(void *ta
 	return t ? t : threads.task_storage_get(this_task(), 0, 0);
 }
 
-/* The same, made if it is missing; 0: no memory. */
+/* The same of a thread that is not the current one. */
+static inline __attribute__((always_inline)) struct thread *find_other_thread(void *task)
+{
+	struct thread *t = cell_of(task);
+
+	return t ? t : threads.task_storage_get(task, 0, 0);
+}
+
+/* Of the current thread, made if it is missing; 0: no memory. */
 static inline __attribute__((always_inline)) struct thread *find_or_make_thread(void *task)
 {
 	struct thread *t = find_thread(task);

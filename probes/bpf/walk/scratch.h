@@ -4,6 +4,7 @@
 #define SCRATCH_PROBE 0
 #define SCRATCH_SAMPLE 1
 #define SCRATCH_SWITCH 2
+#define SCRATCH_LOOK 3
 
 struct walk {
 	u64 owner;      /* the thread that uses this scratch now */

@@ -5,7 +5,7 @@
  * of its value there, so the states of all rounds are one and 64 rounds stay far below its limit. */
 
 /* Step from one frame to its caller: 0 to go on, else how the walk ended. */
-static inline __attribute__((always_inline)) u32 step(struct walk *w, struct thread *t, struct layout *l)
+static inline __attribute__((always_inline)) u32 step(struct walk *w, struct thread *t, struct layout *l, void *other)
 {
 	u64 look = w->exact ? w->ip : w->ip - 1;
 	struct range *r = find_range(w, l, look);
@@ -50,17 +50,17 @@ static inline __attribute__((always_inline)) u32 step(struct walk *w, struct thr
 	case ROW_DEREF_FP:
 		if (!w->fp_known)
 			return WALK_UNSUPPORTED;
-		if (read_stack(w, w->fp + ROW_OFFSET(info), &cfa))
+		if (read_stack(w, w->fp + ROW_OFFSET(info), &cfa, other))
 			return WALK_FAULT;
 		break;
 	case ROW_DEREF_SP:
-		if (read_stack(w, w->sp + ROW_OFFSET(info), &cfa))
+		if (read_stack(w, w->sp + ROW_OFFSET(info), &cfa, other))
 			return WALK_FAULT;
 		cfa += PUSHED;
 		break;
 	default: /* ROW_SIGNAL: the interrupted registers stand in the ucontext at sp */
-		if (read_stack(w, w->sp + SIGNAL_IP, &ret) || read_stack(w, w->sp + SIGNAL_FP, &saved) ||
-		    read_stack(w, w->sp + SIGNAL_SP, &cfa))
+		if (read_stack(w, w->sp + SIGNAL_IP, &ret, other) || read_stack(w, w->sp + SIGNAL_FP, &saved, other) ||
+		    read_stack(w, w->sp + SIGNAL_SP, &cfa, other))
 			return WALK_FAULT;
 		w->ip = ret;
 		w->fp = saved;
@@ -71,10 +71,10 @@ static inline __attribute__((always_inline)) u32 step(struct walk *w, struct thr
 	}
 	if (cfa <= w->sp)
 		return WALK_FAULT;
-	if (read_stack(w, cfa - PUSHED, &ret))
+	if (read_stack(w, cfa - PUSHED, &ret, other))
 		return WALK_FAULT;
 	if (ROW_FP_RULE(info) == FP_SAVED) {
-		if (read_stack(w, cfa - ROW_FP_SLOT(info), &saved))
+		if (read_stack(w, cfa - ROW_FP_SLOT(info), &saved, other))
 			return WALK_FAULT;
 		w->fp = saved;
 	} else if (ROW_FP_RULE(info) == FP_UNKNOWN) {
@@ -83,7 +83,7 @@ static inline __attribute__((always_inline)) u32 step(struct walk *w, struct thr
 	w->sp = cfa;
 	at = w->open;
 	if (at)
-		t = walking(t);
+		t = walking(t, other);
 	if (at && t) {
 		at--;
 		barrier_var(at);
@@ -127,8 +127,9 @@ static inline __attribute__((always_inline)) u64 claim(struct walk *w)
 }
 
 /* Take the path of the frames from w->ip, w->sp, w->fp outward, in scratch memory that was claimed by ``tid`` and is
- * given back; its id, or 0 if none could be cell_owners. ``t`` may be left out. */
-static inline __attribute__((always_inline)) u64 take_path(struct walk *w, struct thread *t, u32 layout, u64 tid)
+ * given back; its id, or 0 if none could be taken. ``t`` may be left out. ``other`` as in stack_window.h. */
+static inline __attribute__((always_inline)) u64 take_path_of(void *other, struct walk *w, struct thread *t, u32 layout,
+							      u64 tid)
 {
 	u32 key = layout, outcome, i;
 	struct layout *l = layouts.lookup(&key);
@@ -139,18 +140,18 @@ static inline __attribute__((always_inline)) u64 take_path(struct walk *w, struc
 	}
 	w->hash = mix(key, 0);
 	w->fp_known = 1;
-	w->returns = newest_return();
+	w->returns = newest_return(other ? other : this_task());
 	w->path.parent = 0;
-	w->path.tgid = this_process();
+	w->path.tgid = other ? process_of(other) : this_process();
 	w->path.layout = key;
 	w->path.count = 0;
 	w->path.outcome = 0;
 	if (!key)
 		w->path.outcome = WALK_NO_LAYOUT;
 	else
-		copy_window(w, t);
+		copy_window(w, t, other);
 	if (w->entry) {
-		if (!w->ip && read_stack(w, w->sp, &w->ip))
+		if (!w->ip && read_stack(w, w->sp, &w->ip, other))
 			w->path.outcome = WALK_FAULT;
 		w->sp += PUSHED;
 	}
@@ -162,8 +163,8 @@ static inline __attribute__((always_inline)) u64 take_path(struct walk *w, struc
 		w->path.count = i + 1;
 		w->hash = mix(w->hash, w->ip);
 		if (w->sp - w->base > WINDOW - NEAR_END && w->length == WINDOW)
-			copy_window(w, t);
-		w->path.outcome = step(w, t, l);
+			copy_window(w, t, other);
+		w->path.outcome = step(w, t, l, other);
 		FORGET_MEMORY();
 	}
 	FORGET_MEMORY();
@@ -198,4 +199,9 @@ static inline __attribute__((always_inline)) u64 take_path(struct walk *w, struc
 counted:
 	count_outcome(outcome);
 	return 0;
+}
+
+static inline __attribute__((always_inline)) u64 take_path(struct walk *w, struct thread *t, u32 layout, u64 tid)
+{
+	return take_path_of(0, w, t, layout, tid);
 }

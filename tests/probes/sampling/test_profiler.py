@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specmine.model.batch import HotSample
 from specmine.model.function import Function
 from specmine.probes.kernel.structs import SAMPLE, SAMPLE_VALUE, SETTINGS, SWITCHES, SWITCHES_A_TIMED, WAIT
-from specmine.probes.sampling.profiler import SELDOM, SUM_NS, Profiler, Wrappers, _finding, _Sum
+from specmine.probes.sampling.followed_waits import SELDOM
+from specmine.probes.sampling.profiler import SUM_NS, Profiler
 
 SAMPLE_NS, HERTZ = 4000.0, 100
 
@@ -40,6 +40,7 @@ class Kernel:
     def __init__(self, switches: float, pass_ns: float, own: float = 1.0) -> None:
         self.on: dict[int, str] = {}
         self.next = 1
+        self.programs = {"on_switch": 1}
         self.samples, self.waits = Emptied(SAMPLE, SAMPLE_VALUE), Emptied("<u4", WAIT)
         self.switches = np.zeros(1, SWITCHES)
         self.settings = np.zeros(1, SETTINGS)
@@ -150,26 +151,6 @@ def test_waits_that_were_missed_by_chance_are_not_taken_for_none() -> None:
     assert min(every[4:]) >= 200
 
 
-def test_a_wrapper_has_no_time_of_its_own() -> None:
-    """A function that jumps to a hot one may be called by nobody: it comes after what was seen, and adds no time."""
-    asked: list[Any] = []
-    module = SimpleNamespace(gone=False, fd=1, name="libc.so.6")
-    modules: Any = SimpleNamespace(ask=lambda what, fd, then, **more: asked.append(then))
-    wait, wrapper = (Function(build_id="0", offset=at, name=f"f{at}", module="m") for at in (1, 2))
-    naming: Any = SimpleNamespace(
-        module_of={wait.key: module}, functions={wait.key: wait}, admit=lambda module, facts: wrapper
-    )
-    one = HotSample(function=wait.key, samples=9, cpu_samples=4, on_cpu_ns=4e6, off_cpu_ns=5e6, inclusive_ns=9e6)
-    wrappers = Wrappers(modules, naming)
-    assert wrappers.with_wrappers((one,)) == (one,)
-    asked[0]([{}])
-    same, around = wrappers.with_wrappers((one,))
-    assert same == one
-    assert (around.function, around.samples, around.inclusive_ns) == (wrapper.key, 9, 9e6)
-    assert (around.on_cpu_ns, around.off_cpu_ns, around.cpu_samples) == (0.0, 0.0, 0)
-    assert (same.is_wrapper, around.is_wrapper) == (False, True)
-
-
 def test_nothing_stays_on() -> None:
     """At a rate of 0, and after the holder took everything off, there is what was asked for."""
     kernel = Kernel(switches=200, pass_ns=100)
@@ -200,11 +181,3 @@ def test_what_a_function_has_in_common_with_a_callee_is_the_part_that_nobody_els
     kernel.samples.rows += [((1, 0, 0), (30, 300_000)), ((2, 0, 0), (10, 100_000))]
     found = {each.function: each for each in kernel.finder.poll(2 * SUM_NS)}
     assert found[render.key].callee_ns == found[render.key].inclusive_ns == 400_000
-
-
-def test_a_stack_that_stands_for_no_time_breaks_nothing() -> None:
-    """A callee with samples and no time has no part in what its caller has in common with it."""
-    outer, inner = _Sum(), _Sum()
-    outer.callees["inner"] += 0.0
-    found = _finding("outer", outer, {"outer": outer, "inner": inner})
-    assert (found.callee_ns, found.inclusive_ns) == (0.0, 0.0)
