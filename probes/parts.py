@@ -150,7 +150,7 @@ def assembled(
     programs = ProcessTracker(selections, CachedMap(maps["processes"], "<u4", PROCESS, epochs))
     bystanders = Bystanders()
     return_addresses = ReturnAddresses()
-    profiler = profiler_over(loaded, links, symbolizer, return_addresses)
+    profiler = profiler_over(loaded, links, symbolizer, return_addresses, note)
     started.callback(profiler.close)
     wait_meter = wait_meter_over(loaded, profiler, symbolizer) if settings.wait_kind else None
     code_sizes = CodeSizes(PROCESSES_PER_LOOK)

@@ -31,6 +31,8 @@ from .btf import (
 from .link_selftest import load_calls, load_more_calls
 from .program_loads import ProgramLoads
 
+WITHOUT = {"on_look": "waits are followed instead of looked at: "}
+"""What a program's failure to load means."""
 MOST_FDS = 250
 """Of one message."""
 
@@ -101,7 +103,7 @@ def build(request, held):
         try:
             programs[name] = loads.loaded(name, *how)
         except (OSError, RuntimeError) as error:
-            notes.append(str(error))
+            notes.append(WITHOUT.get(name, "") + str(error))
     answer = {
         "ok": True,
         "mode": mode,

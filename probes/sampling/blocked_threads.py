@@ -64,7 +64,7 @@ class BlockedThreads:
         self._link = bpf(_LINK_CREATE, struct.pack("<IIIIQII", program, 0, _ITERATOR, 0, 0, 0, 0))
         self._settings = settings
         self._asked: queue.SimpleQueue[bool] = queue.SimpleQueue()
-        self._came: queue.SimpleQueue[tuple[int, int, bytes]] = queue.SimpleQueue()
+        self._came: queue.SimpleQueue[tuple[int, int, bytes | OSError]] = queue.SimpleQueue()
         self._looking = False
         self._due_ns = self._at_ns = 0
         self._every = 1
@@ -83,9 +83,11 @@ class BlockedThreads:
             os.close(self._link)
 
     def poll(self, now_ns: int) -> None:
-        """Take in what was found, and have the next look taken if it is due."""
+        """Take in what was found, and have the next look taken if it is due. Raises OSError if the kernel will not."""
         while not self._came.empty():
             at_ns, cost_ns, data = self._came.get()
+            if isinstance(data, OSError):
+                raise data
             self._looking = False
             self._due_ns = at_ns + max(APART_NS, round(cost_ns / OWN_SHARE))
             self.take(np.frombuffer(data, BLOCKED_THREAD), at_ns)
@@ -135,21 +137,20 @@ class BlockedThreads:
         while self._asked.get():
             time.sleep(random.random() * DELAY_S)
             began_ns = time.thread_time_ns()
-            data = self.look()
+            data: bytes | OSError
+            try:
+                data = self.look()
+            except OSError as error:
+                data = error
             self._came.put((time.monotonic_ns(), time.thread_time_ns() - began_ns, data))
 
     def look(self) -> bytes:
-        """Return the rows of one look; none if the kernel will not."""
+        """Return the rows of one look. Raises OSError if the kernel will not."""
+        iterator = bpf(_ITERATOR_CREATE, struct.pack("<II", self._link, 0))
         try:
-            iterator = bpf(_ITERATOR_CREATE, struct.pack("<II", self._link, 0))
-        except OSError:
-            return b""
-        parts = []
-        try:
+            parts = []
             while data := os.read(iterator, _READ):
                 parts.append(data)
-        except OSError:
-            pass
         finally:
             os.close(iterator)
         return b"".join(parts)

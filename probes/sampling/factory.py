@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from specmine.probes.kernel.links import Links
 from specmine.probes.kernel.loader import Loaded
 from specmine.probes.kernel.maps import HashMap, map_array
@@ -13,7 +15,11 @@ from .profiler import Profiler
 
 
 def profiler_over(
-    loaded: Loaded, links: Links, symbolizer: Symbolizer, return_addresses: ReturnAddresses | None = None
+    loaded: Loaded,
+    links: Links,
+    symbolizer: Symbolizer,
+    return_addresses: ReturnAddresses | None = None,
+    note: Callable[[str], None] = lambda text: None,
 ) -> Profiler:
     """Return the profiler; it samples nothing yet."""
     maps = loaded.maps
@@ -26,6 +32,7 @@ def profiler_over(
         map_array(maps["settings"], 1, SETTINGS, writable=True),
         map_array(maps["switches"], 1, SWITCHES),
         return_addresses,
+        note,
     )
     profiler.tracepoint.wakeups = loaded.wakeups
     return profiler

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,8 +43,12 @@ class Profiler:
         settings: NDArray[np.void],
         switches: NDArray[np.void],
         returns: ReturnAddresses | None = None,
+        note: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """Sample nothing yet; ``returns`` takes in where the calls on sampled stacks return to."""
+        """Sample nothing yet.
+
+        ``returns`` takes in where the calls on sampled stacks return to; ``note`` what a user should know.
+        """
         self._returns = returns
         self._links, self._symbolizer = links, naming
         self._samples, self._settings = samples, settings
@@ -51,8 +56,12 @@ class Profiler:
         self.tracepoint = SwitchTracepoint(links, waits, marks, switches)
         self._followed = FollowedWaits(self.tracepoint, waits, settings, switches, SUM_NS)
         self.blocked: BlockedThreads | None = None
-        """What looks at blocked threads; None where the kernel cannot: then waits are followed."""
+        """What looks at blocked threads; None where the kernel will not: then waits are followed."""
+        self._note = note
+        self._is_noted = False
         self._hertz, self._sample_ns, self._most_waits = 0, 0.0, 0
+        self._wanted_waits = 0
+        """Waits to follow in a second where blocked threads cannot be looked at."""
         self._begun_ns = 0
         self._open: list[tuple[int, list[StackTime]]] = []
         self.sampled = 0
@@ -67,7 +76,8 @@ class Profiler:
         self.stop()
         self._hertz, self._sample_ns = hertz, sample_ns
         if hertz:
-            self._most_waits = 0 if self._can_look() or SWITCH_PROGRAM not in self._links.programs else waits
+            self._wanted_waits = waits if SWITCH_PROGRAM in self._links.programs else 0
+            self._most_waits = 0 if self._can_look() else self._wanted_waits
             self._samples.drain()
             self.begin(now_ns)
         elif self.blocked is not None:
@@ -79,9 +89,17 @@ class Profiler:
         if self.blocked is None and program is not None:
             try:
                 self.blocked = BlockedThreads(program, self._settings)
-            except OSError:
-                return False
+            except OSError as error:
+                self._cannot_look(error)
         return self.blocked is not None
+
+    def _cannot_look(self, error: OSError) -> None:
+        """Follow waits instead, until the next burst at least."""
+        self.close()
+        self._most_waits = self._wanted_waits
+        if not self._is_noted:
+            self._note(f"blocked threads cannot be looked at ({error.strerror}): waits are followed instead")
+            self._is_noted = True
 
     def begin(self, now_ns: int) -> None:
         """Put the clock on, for a new sum."""
@@ -129,7 +147,10 @@ class Profiler:
         ``is_idle``: nothing may be looked at, since specmine is switched off.
         """
         if self.blocked is not None and not is_idle:
-            self.blocked.poll(now_ns)
+            try:
+                self.blocked.poll(now_ns)
+            except OSError as error:
+                self._cannot_look(error)
         if self._hertz and now_ns >= self._begun_ns + SUM_NS:
             self._end_sum(now_ns)
             self._begin_sum(now_ns)

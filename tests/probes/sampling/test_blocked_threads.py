@@ -110,6 +110,7 @@ def test_of_many_threads_some_are_drawn_and_stand_for_all(looks: BlockedThreads,
 
 
 @pytest.mark.kernel
+@pytest.mark.every_kernel
 def test_shares_are_true(program: Callable[..., Path]) -> None:
     """Of a lock that is held for a third of the time, of who waits for it, and of a main that sleeps."""
     with running(program("lock_shares"), 600) as child:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,8 +13,11 @@ import pytest
 
 from specmine.model.function import Function
 from specmine.probes.kernel.structs import SAMPLE, SAMPLE_VALUE, SETTINGS, SWITCHES, SWITCHES_A_TIMED, WAIT
+from specmine.probes.sampling import profiler
+from specmine.probes.sampling.blocked_threads import BlockedThreads
 from specmine.probes.sampling.followed_waits import SELDOM
 from specmine.probes.sampling.profiler import SUM_NS, Profiler
+from specmine.probes.sampling.sums import StackTime
 
 SAMPLE_NS, HERTZ = 4000.0, 100
 
@@ -37,7 +43,9 @@ class Emptied:
 class Kernel:
     """Stands for the kernel's maps and the holder: a host of so many switches, each wait 1 ms long."""
 
-    def __init__(self, switches: float, pass_ns: float, own: float = 1.0) -> None:
+    def __init__(
+        self, switches: float, pass_ns: float, own: float = 1.0, note: Callable[[str], None] = lambda text: None
+    ) -> None:
         self.on: dict[int, str] = {}
         self.next = 1
         self.programs = {"on_switch": 1}
@@ -50,7 +58,7 @@ class Kernel:
         naming = SimpleNamespace(stack=lambda path, exact: [function])
         marks = np.zeros(16, np.uint64)
         maps: Any = (self.samples, self.waits, marks, self.settings, self.switches)
-        self.finder = Profiler(self, naming, *maps)  # type: ignore[arg-type]
+        self.finder = Profiler(self, naming, *maps, None, note)  # type: ignore[arg-type]
 
     def clock(self, hertz: int) -> int:
         """Put the clock on."""
@@ -181,3 +189,43 @@ def test_what_a_function_has_in_common_with_a_callee_is_the_part_that_nobody_els
     kernel.samples.rows += [((1, 0, 0), (30, 300_000)), ((2, 0, 0), (10, 100_000))]
     found = {each.function: each for each in kernel.finder.poll(2 * SUM_NS)}
     assert found[render.key].callee_ns == found[render.key].inclusive_ns == 400_000
+
+
+class Refusing(BlockedThreads):
+    """Looks that the kernel refuses from the second one on."""
+
+    def __init__(self, program: int, settings: Any) -> None:
+        """Begin no thread."""
+        self.polls = 0
+
+    def poll(self, now_ns: int) -> None:
+        """Look once."""
+        self.polls += 1
+        if self.polls > 1:
+            raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    def stacks(self, length_ns: int) -> list[StackTime]:
+        """Return nothing."""
+        return []
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def test_waits_are_followed_where_looks_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While looks work no tracepoint is on; once the kernel refuses one it is, and a user reads why, once."""
+    monkeypatch.setattr(profiler, "BlockedThreads", Refusing)
+    notes: list[str] = []
+    kernel = Kernel(switches=200, pass_ns=100, note=notes.append)
+    kernel.programs["on_look"] = 2
+    followed, _, off = run(kernel, 6)
+    assert followed == [False, False, True, True, True, True]
+    assert off > 0
+    assert len(notes) == 1
+    assert "waits are followed" in notes[0]
+    kernel.finder.set_rate(0, 7 * SUM_NS, sample_ns=SAMPLE_NS)
+    kernel.finder.set_rate(HERTZ, 8 * SUM_NS, sample_ns=SAMPLE_NS)
+    assert "sched_switch" not in kernel.on.values(), "the next burst tries to look again"
+    for _ in range(3):
+        kernel.finder.poll(9 * SUM_NS)
+    assert len(notes) == 1
