@@ -57,8 +57,8 @@ class Kernel:
         function = Function(build_id="0", offset=1, name="wait", module="m")
         naming = SimpleNamespace(stack=lambda path, exact: [function])
         marks = np.zeros(16, np.uint64)
-        maps: Any = (self.samples, self.waits, marks, self.settings, self.switches)
-        self.finder = Profiler(self, naming, *maps, None, note)  # type: ignore[arg-type]
+        rest: Any = (self.samples, self.waits, marks, self.settings, self.switches, None, note)
+        self.finder = Profiler(self, naming, *rest)  # type: ignore[arg-type]
 
     def clock(self, hertz: int) -> int:
         """Put the clock on."""
