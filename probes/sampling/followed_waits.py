@@ -35,21 +35,19 @@ class FollowedWaits:
         waits: HashMap,
         settings: NDArray[np.void],
         switches: NDArray[np.void],
-        sum_ns: int,
     ) -> None:
-        """Follow none yet; a sum lasts ``sum_ns``."""
+        """Follow none yet."""
         self._tracepoint, self._waits, self._settings, self._switches = tracepoint, waits, settings, switches
-        self._sum_ns = sum_ns
         self._follows = False
         """The tracepoint is on for this sum."""
         self._every, self._one_in, self._turn, self._sums = 8, 1, 0, 0
         self._before = switches[0].copy()
         """Of the switches, at the start of this sum."""
-        self._begun_ns = 0
+        self._begun_ns = self._sum_ns = 0
 
-    def begin(self, most: int, now_ns: int) -> None:
-        """Begin a sum, with the tracepoint on in one of so many that it stays cheap; ``most`` waits a second."""
-        self._begun_ns, self._before = now_ns, self._switches[0].copy()
+    def begin(self, most: int, now_ns: int, sum_ns: int) -> None:
+        """Begin a sum of so long, with the tracepoint on in one of so many that it stays cheap."""
+        self._begun_ns, self._sum_ns, self._before = now_ns, sum_ns, self._switches[0].copy()
         wanted = bool(most) and self._turn % self._one_in == 0
         self._turn += 1
         self._follow(on=wanted)

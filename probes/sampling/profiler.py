@@ -21,8 +21,9 @@ from .sums import FunctionSum, StackTime, add_innermost, add_stack, hot_samples
 from .switches import PROGRAM as SWITCH_PROGRAM
 from .switches import SwitchTracepoint
 
-SUM_NS = 500_000_000
-"""Samples are summed over so long before they are told."""
+SUM_NS, SHORT_SUMS, LONG_NS = 500_000_000, 30, 2_000_000_000
+"""Samples are summed over so long before they are told; after so many sums, when functions are known, over more: what
+is told of each function in each sum costs us CPU time, and nobody judges a burst before it is over."""
 PATIENCE_NS = 3_000_000_000
 """A sum whose names are still outstanding after so long is told without them."""
 LOOK_PROGRAM = "on_look"
@@ -54,7 +55,7 @@ class Profiler:
         self._samples, self._settings = samples, settings
         self._clock: list[int] = []
         self.tracepoint = SwitchTracepoint(links, waits, marks, switches)
-        self._followed = FollowedWaits(self.tracepoint, waits, settings, switches, SUM_NS)
+        self._followed = FollowedWaits(self.tracepoint, waits, settings, switches)
         self.blocked: BlockedThreads | None = None
         """What looks at blocked threads; None where the kernel will not: then waits are followed."""
         self._note = note
@@ -62,7 +63,7 @@ class Profiler:
         self._hertz, self._sample_ns, self._most_waits = 0, 0.0, 0
         self._wanted_waits = 0
         """Waits to follow in a second where blocked threads cannot be looked at."""
-        self._begun_ns = 0
+        self._begun_ns = self._sums = 0
         self._open: list[tuple[int, list[StackTime]]] = []
         self.sampled = 0
         """Stacks walked: samples of the clock, each a trap of its own in the thread that it hit, and followed waits."""
@@ -73,6 +74,7 @@ class Profiler:
             return
         if self._clock:
             self._end_sum(now_ns)
+            self._ask_names()
         self.stop()
         self._hertz, self._sample_ns = hertz, sample_ns
         if hertz:
@@ -138,8 +140,13 @@ class Profiler:
 
     def _begin_sum(self, now_ns: int) -> None:
         self._begun_ns = now_ns
-        self._followed.begin(self._most_waits, now_ns)
+        self._followed.begin(self._most_waits, now_ns, self._sum_ns)
         self._settings["period_ns"][0] = 1_000_000_000 // self._hertz
+
+    @property
+    def _sum_ns(self) -> int:
+        """How long the present sum is to last."""
+        return SUM_NS if self._sums < SHORT_SUMS else LONG_NS
 
     def poll(self, now_ns: int, *, is_idle: bool = False) -> tuple[HotSample, ...]:
         """Return the hot samples whose names are known by now; of ``NO_FUNCTION`` those of code made at run time.
@@ -151,7 +158,7 @@ class Profiler:
                 self.blocked.poll(now_ns)
             except OSError as error:
                 self._cannot_look(error)
-        if self._hertz and now_ns >= self._begun_ns + SUM_NS:
+        if self._hertz and now_ns >= self._begun_ns + self._sum_ns:
             self._end_sum(now_ns)
             self._begin_sum(now_ns)
         told: tuple[HotSample, ...] = ()
@@ -165,6 +172,7 @@ class Profiler:
         return told
 
     def _end_sum(self, now_ns: int) -> None:
+        self._sums += 1
         keys, values = self._samples.drain()
         columns = (keys["path"], keys["waiting"] != 0, values["count"], values["ns"], values["count"])
         found = [StackTime(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
@@ -180,6 +188,13 @@ class Profiler:
         self.sampled += samples + walked
         if running or blocked:
             self._open.append((now_ns, running + blocked))
+
+    def _ask_names(self) -> None:
+        """Ask for names that are outstanding at once: a burst is judged at the next turn or two."""
+        for _, stacks in self._open:
+            for stack in stacks:
+                self._symbolizer.stack(stack.path, exact=True)
+        self._symbolizer.ask()
 
     def _summed(self, stacks: list[StackTime], *, give_up: bool) -> tuple[HotSample, ...] | None:
         """Return what was found of each function; None while a name is outstanding."""

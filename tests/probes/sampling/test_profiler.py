@@ -22,6 +22,12 @@ from specmine.probes.sampling.sums import StackTime
 SAMPLE_NS, HERTZ = 4000.0, 100
 
 
+@pytest.fixture(autouse=True)
+def short_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All sums are as long as the first."""
+    monkeypatch.setattr(profiler, "LONG_NS", SUM_NS)
+
+
 class Emptied:
     """A hash map with what was put there for the next look."""
 
@@ -49,13 +55,14 @@ class Kernel:
         self.on: dict[int, str] = {}
         self.next = 1
         self.programs = {"on_switch": 1}
+        self.asked: list[int] = []
         self.samples, self.waits = Emptied(SAMPLE, SAMPLE_VALUE), Emptied("<u4", WAIT)
         self.switches = np.zeros(1, SWITCHES)
         self.settings = np.zeros(1, SETTINGS)
         self.timed = switches / SWITCHES_A_TIMED
         self.pass_ns, self.own = pass_ns, own
         function = Function(build_id="0", offset=1, name="wait", module="m")
-        naming = SimpleNamespace(stack=lambda path, exact: [function])
+        naming = SimpleNamespace(stack=lambda path, exact: [function], ask=lambda: self.asked.append(len(self.on)))
         marks = np.zeros(16, np.uint64)
         rest: Any = (self.samples, self.waits, marks, self.settings, self.switches, None, note)
         self.finder = Profiler(self, naming, *rest)  # type: ignore[arg-type]
@@ -229,3 +236,19 @@ def test_waits_are_followed_where_looks_are_refused(monkeypatch: pytest.MonkeyPa
     for _ in range(3):
         kernel.finder.poll(9 * SUM_NS)
     assert len(notes) == 1
+
+
+def test_later_sums_are_longer_and_a_burst_that_ends_is_told_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once functions are known a burst of a second is one sum; its time is told when it ends."""
+    monkeypatch.setattr(profiler, "LONG_NS", 4 * SUM_NS)
+    kernel = Kernel(switches=200, pass_ns=100)
+    _, on, _ = run(kernel, profiler.SHORT_SUMS)
+    assert on == profiler.SHORT_SUMS * SUM_NS // 2
+    now_ns = profiler.SHORT_SUMS * SUM_NS
+    for _ in range(2):
+        kernel.half_a_second()
+        now_ns += SUM_NS
+        assert kernel.finder.poll(now_ns) == ()
+    kernel.finder.set_rate(0, now_ns, sample_ns=SAMPLE_NS)
+    assert len(kernel.asked) == 1, "names are asked for at once"
+    assert sum(each.on_cpu_ns for each in kernel.finder.poll(now_ns)) == SUM_NS
