@@ -28,7 +28,7 @@ from specmine.daemon.controller.events import (
     Stopping,
     Surveyed,
 )
-from specmine.daemon.controller.function import is_doubted
+from specmine.daemon.controller.hotness import is_doubted
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.worker.process import Worker
 from specmine.model.batch import FollowWaits, Sampling, Source, Unwatch, Watch
@@ -177,7 +177,7 @@ def _is_awaited(state: ControllerState) -> bool:
     """
     if any(each.processes and state.now_ns - each.start_ns < FRESH_NS for each in state.lifetimes.values()):
         return True
-    return bool(state.surprise.at(state.now_ns)) or is_doubted(state.functions)
+    return bool(state.surprise.at(state.now_ns)) or is_doubted(state.functions.values())
 
 
 def _rest_ns(state: ControllerState) -> int:

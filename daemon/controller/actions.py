@@ -19,15 +19,17 @@ from .allocation.scheduler import plan
 from .call_counts import with_watch
 from .events import Action, Mine, Publish
 from .explanation import job_for
-from .function import FunctionState, changed, is_doubted
+from .function import FunctionState, changed
 from .history import enough
 from .hotness import (
     FIRST_LOOK_NS,
     WORTH_SHARE,
     Total,
+    is_doubted,
     is_worth_it,
     share,
     total_of,
+    waits_for_work,
 )
 from .phase import FINISHED, State
 from .problems.causes import is_to_be_explained
@@ -85,6 +87,8 @@ def _has_moved(old: FunctionState | None, new: FunctionState) -> bool:
 
 
 def _is_newly_suspected(old: FunctionState | None, new: FunctionState) -> bool:
+    if waits_for_work(new):
+        return False
     return new.violations.urgency > 0 and (old is None or not old.violations.urgency)
 
 
@@ -146,7 +150,7 @@ def _with_due_plan(
 def _stretch(state: ControllerState) -> float:
     """Return how much further apart plans are: not while a change is suspected."""
     stretch = state.agent_cost.stretch
-    return 1.0 if stretch > 1 and is_doubted(state.functions) else stretch
+    return 1.0 if stretch > 1 and is_doubted(state.functions.values()) else stretch
 
 
 def _is_plan_due(state: ControllerState) -> bool:

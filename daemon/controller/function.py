@@ -124,8 +124,3 @@ def changed(now: Mapping[str, FunctionState], before: Mapping[str, FunctionState
     """Return the keys of the functions that are new or were replaced, in order."""
     known = before.get  # this looks at all functions several times a turn
     return sorted([key for key, function in now.items() if known(key) is not function])
-
-
-def is_doubted(functions: Mapping[str, FunctionState]) -> bool:
-    """Tell whether a change of any function is suspected, and windows soon are to decide."""
-    return any(one.violations.alarms and one.violations.urgency for one in functions.values())

@@ -85,6 +85,14 @@ def waits_for_work(function: FunctionState) -> bool:
     return is_idle(function) and function.function.name not in DISK
 
 
+def is_doubted(functions: Iterable[FunctionState]) -> bool:
+    """Tell whether a change of any function is suspected, and windows soon are to decide.
+
+    One that waits for work gets no such windows: what its last one made suspected would stand for minutes.
+    """
+    return any(one.violations.alarms and one.violations.urgency and not waits_for_work(one) for one in functions)
+
+
 def share(function: FunctionState, total: Total) -> float:
     """Return the share of wall-clock time with the function on the stack, at most 1."""
     return min(1.0, function.profile.inclusive_ns / total.wall_ns) if total.wall_ns > 0 else 0.0

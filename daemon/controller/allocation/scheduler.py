@@ -13,7 +13,15 @@ from dataclasses import replace
 
 from specmine.daemon.config.settings import SECOND, Settings
 from specmine.daemon.controller.function import FunctionState
-from specmine.daemon.controller.hotness import Ancestry, Total, in_order, is_worth_it, own_share, total_of
+from specmine.daemon.controller.hotness import (
+    Ancestry,
+    Total,
+    in_order,
+    is_worth_it,
+    own_share,
+    total_of,
+    waits_for_work,
+)
 from specmine.daemon.controller.phase import FINISHED, LEARNING, State
 from specmine.model.observation import Kind
 
@@ -150,7 +158,7 @@ def _is_doubted(judged: Iterable[FunctionState], means: Means) -> bool:
     unusual = means.income > UNUSUAL * means.lasting
     if not unusual and means.pressure <= 0:
         return False
-    found = [one.violations for one in judged]
+    found = [one.violations for one in judged if not waits_for_work(one)]
     if unusual and any(one.standing or one.evidence for one in found):
         return True
     return means.pressure > 0 and any(one.urgency for one in found)

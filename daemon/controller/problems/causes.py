@@ -13,7 +13,7 @@ from dataclasses import replace
 from specmine.daemon.config.settings import SECOND
 from specmine.daemon.controller.allocation.called import EVIDENCE
 from specmine.daemon.controller.function import FunctionState
-from specmine.daemon.controller.hotness import HALF_LIFE_NS, LEAST_CPU_NS, share, total_of
+from specmine.daemon.controller.hotness import HALF_LIFE_NS, LEAST_CPU_NS, share, total_of, waits_for_work
 from specmine.daemon.controller.sampling.profile import Profile
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.controller.violations.cause import cause_of
@@ -82,7 +82,7 @@ def is_to_be_explained(state: ControllerState) -> bool:
         one.violations.urgency >= EVIDENCE
         or any(state.now_ns - each.found_ns < DECIDED_NS for each in one.violations.open)
         for one in state.functions.values()
-        if one.violations.alarms or one.violations.standing
+        if (one.violations.alarms or one.violations.standing) and not waits_for_work(one)
     )
 
 
