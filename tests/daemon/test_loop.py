@@ -12,6 +12,7 @@ from specmine.daemon.controller.decide import decide
 from specmine.daemon.controller.events import Arrived, Begun, Mined, Reloaded, Stopping
 from specmine.daemon.controller.function import FunctionState, Identity
 from specmine.daemon.controller.phase import State
+from specmine.daemon.controller.sampling.profile import Profile
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.loop import Step, _rest_ns, run
 from specmine.daemon.worker.jobs import Job
@@ -230,16 +231,21 @@ def test_safety_does_not_wait_until_cpu_time_of_our_own_is_left(
         (4.0, 0, 60, True, 0.6),
     ],
 )
+@pytest.mark.parametrize("waits", [False, True])
 def test_turns_are_stretched_unless_something_is_awaited(
-    stretch: float, hertz: int, age_s: int, urgent: bool, rest_s: float
+    stretch: float, hertz: int, age_s: int, urgent: bool, rest_s: float, waits: bool
 ) -> None:
-    """With debts of our own time turns come three seconds apart, but not after starts or beside doubts."""
+    """With debts of our own time turns come three seconds apart, but not after starts or beside doubts.
+
+    Of a function that waits for work no doubt stands: no windows decide it.
+    """
     began = Begun(started=Started(now_ns=0, host={}, prices=PRICES), settings=Settings())
     state, _ = decide(ControllerState(), began)
     program = Lifetime(
         id="boot:5:1", pid=5, executable="/p", build_id="b", start_ns=(100 - age_s) * SECOND, processes=1
     )
-    function = FunctionState(identity=Identity(function=Function(name="f", module="m", build_id="b", offset=1)))
+    identity = Identity(function=Function(name="clock_nanosleep", module="m", build_id="b", offset=1, in_program=False))
+    function = FunctionState(identity=identity, profile=Profile(own_ns=100.0, cpu_ns=1.0 if waits else 99.0))
     alarm = Alarm(
         stream=Stream(what=What.LEVEL, part="all"), direction=Direction.SLOWER, factor=2.0, factor_low=1.5,
         factor_high=2.5, since_ns=99 * SECOND, windows=2, log_e=5.0, opened=False,
@@ -249,4 +255,4 @@ def test_turns_are_stretched_unless_something_is_awaited(
         state, now_ns=100 * SECOND, hertz=hertz, lifetimes={program.id: program}, functions={function.key: function},
         agent_cost=replace(state.agent_cost, pressure=1.0, stretch=stretch),
     )  # fmt: skip
-    assert _rest_ns(state) == round(rest_s * SECOND)
+    assert _rest_ns(state) == round((3.0 if urgent and waits else rest_s) * SECOND)

@@ -16,6 +16,7 @@ from specmine.daemon.controller.hotness import (
     Ancestry,
     Total,
     in_order,
+    is_doubted,
     is_idle,
     own_share,
     share,
@@ -23,9 +24,11 @@ from specmine.daemon.controller.hotness import (
     waits_for_work,
 )
 from specmine.daemon.controller.sampling.profile import Profile
+from specmine.mining.detection.alarm import Alarm, Stream
 from specmine.model.batch import HotSample, Prices, Watch
 from specmine.model.function import Function
 from specmine.model.observation import Kind
+from specmine.model.violation import Direction, What
 
 MS = 1_000_000
 PRICES = Prices(count_ns=700.0, time_ns=2000.0, path_ns=2600.0, stepped_ns=8000.0, sample_ns=10_000.0, bias_ns=650.0)
@@ -187,6 +190,23 @@ def test_what_waits_for_work_is_never_violated_and_what_waits_for_a_disk_may_be(
     assert not waits_for_work(named("read"))
     assert not waits_for_work(named("__lll_lock_wait"))
     assert not waits_for_work(named("fdatasync", loop_bottom=True))
+
+
+def test_of_what_waits_for_work_nothing_is_doubted() -> None:
+    """It gets no windows that would decide a change, so its doubt would stand, and turns would never be spared."""
+    alarm = Alarm(
+        stream=Stream(what=What.LEVEL, part="all"), direction=Direction.SLOWER, factor=2.0, factor_low=1.5,
+        factor_high=2.5, since_ns=SECOND, windows=2, log_e=5.0, opened=False,
+    )  # fmt: skip
+
+    def suspected(cpu_ns: float) -> FunctionState:
+        function = Function(build_id="b", offset=1, name="clock_nanosleep", module="libc.so.6", in_program=False)
+        one = FunctionState(identity=Identity(function=function), profile=Profile(own_ns=100.0, cpu_ns=cpu_ns))
+        return replace(one, violations=replace(one.violations, alarms=(alarm,)))
+
+    assert is_doubted([suspected(99.0)])
+    assert not is_doubted([suspected(1.0)])
+    assert is_doubted([suspected(1.0), suspected(99.0)])
 
 
 def test_a_look_is_a_window_where_the_budget_allows_it() -> None:
