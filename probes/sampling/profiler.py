@@ -145,8 +145,8 @@ class Profiler:
 
     @property
     def _sum_ns(self) -> int:
-        """How long the present sum is to last."""
-        return SUM_NS if self._sums < SHORT_SUMS else LONG_NS
+        """How long the present sum is to last; where waits are followed it is in some of the sums only."""
+        return LONG_NS if self._sums >= SHORT_SUMS and self.blocked is not None else SUM_NS
 
     def poll(self, now_ns: int, *, is_idle: bool = False) -> tuple[HotSample, ...]:
         """Return the hot samples whose names are known by now; of ``NO_FUNCTION`` those of code made at run time.

@@ -22,12 +22,6 @@ from specmine.probes.sampling.sums import StackTime
 SAMPLE_NS, HERTZ = 4000.0, 100
 
 
-@pytest.fixture(autouse=True)
-def short_sums(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All sums are as long as the first."""
-    monkeypatch.setattr(profiler, "LONG_NS", SUM_NS)
-
-
 class Emptied:
     """A hash map with what was put there for the next look."""
 
@@ -198,8 +192,8 @@ def test_what_a_function_has_in_common_with_a_callee_is_the_part_that_nobody_els
     assert found[render.key].callee_ns == found[render.key].inclusive_ns == 400_000
 
 
-class Refusing(BlockedThreads):
-    """Looks that the kernel refuses from the second one on."""
+class Seeing(BlockedThreads):
+    """Looks that see no blocked thread."""
 
     def __init__(self, program: int, settings: Any) -> None:
         """Begin no thread."""
@@ -208,15 +202,26 @@ class Refusing(BlockedThreads):
     def poll(self, now_ns: int) -> None:
         """Look once."""
         self.polls += 1
-        if self.polls > 1:
-            raise OSError(errno.EPERM, os.strerror(errno.EPERM))
 
     def stacks(self, length_ns: int) -> list[StackTime]:
         """Return nothing."""
         return []
 
+    def forget(self) -> None:
+        """Do nothing."""
+
     def close(self) -> None:
         """Do nothing."""
+
+
+class Refusing(Seeing):
+    """Looks that the kernel refuses from the second one on."""
+
+    def poll(self, now_ns: int) -> None:
+        """Look once."""
+        super().poll(now_ns)
+        if self.polls > 1:
+            raise OSError(errno.EPERM, os.strerror(errno.EPERM))
 
 
 def test_waits_are_followed_where_looks_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,8 +245,9 @@ def test_waits_are_followed_where_looks_are_refused(monkeypatch: pytest.MonkeyPa
 
 def test_later_sums_are_longer_and_a_burst_that_ends_is_told_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once functions are known a burst of a second is one sum; its time is told when it ends."""
-    monkeypatch.setattr(profiler, "LONG_NS", 4 * SUM_NS)
+    monkeypatch.setattr(profiler, "BlockedThreads", Seeing)
     kernel = Kernel(switches=200, pass_ns=100)
+    kernel.programs["on_look"] = 2
     _, on, _ = run(kernel, profiler.SHORT_SUMS)
     assert on == profiler.SHORT_SUMS * SUM_NS // 2
     now_ns = profiler.SHORT_SUMS * SUM_NS
