@@ -1,4 +1,4 @@
-/* Threads that are blocked for known shares of their time; prints those at SIGTERM. usage: lock_shares SECONDS [IDLE]
+/* Threads that are blocked for known shares of their time; prints those at its end, or at SIGTERM. usage: lock_shares SECONDS [IDLE]
  *
  * One holds a lock for 40 of each 120 ms, four want it each 3 ms, IDLE further ones sleep. */
 #include <pthread.h>
@@ -122,5 +122,6 @@ int main(int argc, char **argv)
 	for (i = 0; i < idle; i++)
 		pthread_create(&thread, &small, idler, NULL);
 	sleep(argc > 1 ? atoi(argv[1]) : 60);
+	tell(0);
 	return 0;
 }

@@ -116,16 +116,16 @@ def test_shares_are_true(program: Callable[..., Path]) -> None:
     with running(program("lock_shares"), 600) as child:
         with driven(child.pid) as driver:
             driver.source.apply(Sampling(hertz=49))
-            time_ns = _time_of(driver, 20.0)
+            time_ns = _time_of(driver, 40.0)
             assert driver.source.parts.profiler.passes_ns() == (0.0, 0.0), "no thread passes a tracepoint"
         true = {name: float(str(threads)) for name, threads in counts_of(child).items()}
     total_ns = time_ns["main"]
     assert time_ns["holder"] == pytest.approx(total_ns, rel=0.1)
     assert time_ns["worker"] == pytest.approx(4 * total_ns, rel=0.1)
-    # each is a share of some thirty looks: three standard deviations of a third are 0.26, four threads wait together
+    # shares of some seventy looks, the first of which count most: four standard deviations of a third are 0.25
     assert time_ns["hold"] / total_ns == pytest.approx(true["hold"], abs=0.26)
     assert time_ns["take_lock"] / total_ns == pytest.approx(true["update"], abs=4 * 0.26)
-    assert time_ns["take_lock"] == time_ns["update"]
+    assert time_ns["take_lock"] == pytest.approx(time_ns["update"], rel=0.02), "but for samples of the CPU clock"
 
 
 def _time_of(driver: Driver, seconds: float) -> dict[str, float]:
